@@ -1,0 +1,131 @@
+"""The driver of nodes that run the node agent: HTTPS, kept alive, each node's certificate pinned."""
+
+import re
+from datetime import UTC, datetime
+
+import aiohttp
+from yarl import URL
+
+from inventory.drivers.base import NodeAddress, Observed
+from inventory.errors import BadAnswer, BadToken, CertificateMismatch, NodeRefused, NodeUnreachable
+from inventory.node_agent.protocol import (
+    OBSERVATION_PATH,
+    Applied,
+    Malformed,
+    Order,
+    dump_order,
+    holder_path,
+    parse_applied,
+    parse_observation,
+    parse_refusal,
+)
+
+# A TCP and TLS handshake inside one site takes milliseconds; 3 s forgives one lost SYN (sent again after 1 s).
+CONNECT_TIMEOUT_S = 3
+# An agent answers from what its probe saw last, so an answer takes milliseconds too; 5 s is also what an agent gives
+# one hung GPU. Longer would let a few hung nodes hold up a poll that comes every 10 to 15 s.
+REQUEST_TIMEOUT_S = 5
+# Longer than the time between two polls, or each poll pays a handshake a node (about 1 ms of CPU).
+KEEPALIVE_S = 120
+# A node of 128 units with 50 processes each says about 0.6 MB; more is not an observation.
+ANSWER_MOST_BYTES = 4 * 1024 * 1024
+SHA256_HEX = re.compile("[0-9a-fA-F]{64}")
+
+
+class AgentDriver:
+    """Speaks to node agents; to be made inside the event loop that will use it."""
+
+    def __init__(self, *, request_timeout_s: float = REQUEST_TIMEOUT_S) -> None:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S),
+            timeout=aiohttp.ClientTimeout(total=request_timeout_s, connect=min(CONNECT_TIMEOUT_S, request_timeout_s)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # A compressed answer could unpack to any size.
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+        )
+        # aiohttp keeps a connection under its Fingerprint object, by identity: a new object would be a new handshake.
+        self._pins: dict[str, aiohttp.Fingerprint] = {}
+
+    async def observe(self, node: NodeAddress) -> Observed:
+        """What the node sees now. Raises NodeUnreachable, NodeRefused, BadAnswer, BadToken, CertificateMismatch."""
+        requested_at = datetime.now(UTC)
+        body = await self._ask(node, "GET", OBSERVATION_PATH, None)
+        try:
+            return Observed(parse_observation(body), requested_at)
+        except Malformed as error:
+            raise BadAnswer(node.name, str(error)) from error
+
+    async def ensure_unit(self, node: NodeAddress, uuid: str, order: Order) -> Applied:
+        """The agent has accepted `order` for GPU `uuid`; repeats do no harm.
+
+        Raises NodeUnreachable, NodeRefused (`older_generation`, `generation_conflict`, `unknown_gpu`, `gpu_lost`),
+        BadAnswer, BadToken, CertificateMismatch.
+        """
+        body = await self._ask(node, "PUT", holder_path(uuid), dump_order(order))
+        try:
+            applied = parse_applied(body)
+        except Malformed as error:
+            raise BadAnswer(node.name, str(error)) from error
+        if applied.generation != order.generation:
+            raise BadAnswer(node.name, f"generation: {applied.generation} for an order of {order.generation}")
+        return applied
+
+    async def close(self) -> None:
+        """All connections are closed."""
+        await self._session.close()
+
+    async def _ask(self, node: NodeAddress, method: str, path: str, body: bytes | None) -> bytes:
+        if not node.address.startswith("https://"):
+            # aiohttp checks no fingerprint without TLS and would send the token in the clear.
+            raise NodeUnreachable(node.name, "the address must start with https://")
+        try:
+            async with self._session.request(
+                method,
+                URL(node.address.rstrip("/") + path, encoded=True),
+                data=body,
+                headers={"Authorization": f"Bearer {node.token}"},
+                ssl=self._pin(node),
+                allow_redirects=False,
+            ) as response:
+                answer = await _read(node, response)
+                status = response.status
+        except aiohttp.ServerFingerprintMismatch as error:
+            raise CertificateMismatch(node.name, f"the node shows {error.got.hex()}") from error
+        except aiohttp.ClientResponseError as error:
+            raise BadAnswer(node.name, f"not HTTP ({type(error).__name__})") from error
+        except TimeoutError as error:
+            raise NodeUnreachable(node.name, "no answer in time") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            # ValueError: an address or token that cannot stand in a request.
+            raise NodeUnreachable(node.name, str(error) or type(error).__name__) from error
+        if status != 200:
+            raise _refused(node, status, answer)
+        return answer
+
+    def _pin(self, node: NodeAddress) -> aiohttp.Fingerprint:
+        digest = node.certificate_sha256
+        if digest not in self._pins:
+            if not SHA256_HEX.fullmatch(digest):
+                raise CertificateMismatch(node.name, "no SHA-256 of its certificate is known")
+            self._pins[digest] = aiohttp.Fingerprint(bytes.fromhex(digest))
+        return self._pins[digest]
+
+
+async def _read(node: NodeAddress, response: aiohttp.ClientResponse) -> bytes:
+    answer = bytearray()
+    async for chunk in response.content.iter_any():
+        answer += chunk
+        if len(answer) > ANSWER_MOST_BYTES:
+            raise BadAnswer(node.name, f"more than {ANSWER_MOST_BYTES} bytes")
+    return bytes(answer)
+
+
+def _refused(node: NodeAddress, status: int, answer: bytes) -> BadToken | BadAnswer | NodeRefused:
+    if status == 401:
+        return BadToken(node.name, "the node does not accept the portal's token")
+    try:
+        refusal = parse_refusal(answer)
+    except Malformed:
+        return BadAnswer(node.name, f"status {status} without a reason")
+    return NodeRefused(node.name, refusal.detail or refusal.code, refusal.code, refusal.generation)

@@ -1,0 +1,63 @@
+"""What goes wrong between the portal and the machines; each code never changes."""
+
+
+class InventoryError(Exception):
+    """Base of all errors of the facts."""
+
+    code = "inventory_error"
+
+
+class NodeError(InventoryError):
+    """One node could not be asked or told; it becomes a row with this code, not a stop for the others."""
+
+    code = "node_error"
+
+    def __init__(self, node: str, detail: str) -> None:
+        super().__init__(node, detail)
+        self.node = node
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.detail}"
+
+
+class NodeUnreachable(NodeError):
+    """No answer in time: switched off, hung, or no way there. Nothing is known about its GPUs now."""
+
+    code = "node_unreachable"
+
+
+class NodeRefused(NodeError):
+    """The node answered no. `node_code` is its own reason, `generation` the one in force there where that is it."""
+
+    code = "node_refused"
+
+    def __init__(self, node: str, detail: str, node_code: str, generation: int | None = None) -> None:
+        super().__init__(node, detail)
+        self.args = (node, detail, node_code, generation)
+        self.node_code = node_code
+        self.generation = generation
+
+
+class BadAnswer(NodeError):
+    """The node answered what the wire does not allow; the detail names the field."""
+
+    code = "bad_answer"
+
+
+class BadToken(NodeError):
+    """The node does not accept the portal's token."""
+
+    code = "bad_token"
+
+
+class CertificateMismatch(NodeError):
+    """Somebody else's certificate: not the node that was enrolled, or it was made anew. The token was not sent."""
+
+    code = "certificate_mismatch"
+
+
+class UnknownDriver(NodeError):
+    """The node's row names a driver that does not exist."""
+
+    code = "unknown_driver"
