@@ -1,0 +1,1 @@
+"""The doors: the only place that knows HTTP."""

@@ -1,0 +1,22 @@
+"""What is promised, healthy and free over time: pure functions over dated intervals of one GPU model."""
+
+from .checks import Kind, Shortage, debt, earliest_start, free, shortage
+from .shares import SplitTerm, apportion, healthy, share
+from .timeline import Booking, Step, Timeline, instant
+
+__all__ = [
+    "Booking",
+    "Kind",
+    "Shortage",
+    "SplitTerm",
+    "Step",
+    "Timeline",
+    "apportion",
+    "debt",
+    "earliest_start",
+    "free",
+    "healthy",
+    "instant",
+    "share",
+    "shortage",
+]

@@ -1,0 +1,266 @@
+"""Decisions: pitches and their sign-offs, the split and its two signatures, grants."""
+
+from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from allocations.models.people import Division, Person, Project, Role
+from allocations.models.states import StateQuerySet, new_public_id
+from inventory.models import GpuModel
+
+LONGEST_DAYS = 730  # two years; nobody promises hardware beyond its depreciation
+
+
+class Share(models.Model):
+    """A division's share of a GPU model: no number in it, the one row that promises against that share lock."""
+
+    division = models.ForeignKey(Division, models.PROTECT, related_name="shares")
+    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="shares")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(name="share_once", fields=["division", "model"])]
+
+    def __str__(self) -> str:
+        return f"{self.division}: {self.model}"
+
+
+class Pitch(models.Model):
+    """An ask for GPUs. Written by `allocations.pitches`; state changes by `advance` only.
+
+    `round` counts the terms that lay on the table: a signer who approves fewer GPUs opens the next round, and all sign the same.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("draft")
+        SUBMITTED = "submitted", _("waits for signatures")
+        GRANTED = "granted", _("granted")
+        DECLINED = "declined", _("declined")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+
+    NEXT = {
+        State.DRAFT: {State.SUBMITTED, State.WITHDRAWN},
+        State.SUBMITTED: {State.GRANTED, State.DECLINED, State.WITHDRAWN},
+        State.GRANTED: set(),
+        State.DECLINED: set(),
+        State.WITHDRAWN: set(),
+    }
+
+    public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
+    project = models.ForeignKey(Project, models.PROTECT, related_name="pitches", verbose_name=_("project"))
+    pitcher = models.ForeignKey(Person, models.PROTECT, related_name="pitches", verbose_name=_("pitched by"))
+    title = models.CharField(_("title"), max_length=140)
+    why = models.TextField(_("why"))
+    expected_result = models.TextField(_("expected result"), blank=True)
+    check_on = models.DateField(_("result checked on"), null=True, blank=True)
+    if_declined = models.TextField(_("what happens if declined"), blank=True)
+    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="+", verbose_name=_("GPU model"))
+    ideal_gpus = models.PositiveIntegerField(_("ideal GPUs"), validators=[MinValueValidator(1)])
+    min_gpus = models.PositiveIntegerField(_("minimum GPUs"), validators=[MinValueValidator(1)])
+    whole_nodes = models.BooleanField(_("whole nodes"), default=False)
+    one_island = models.BooleanField(_("one island"), default=False)
+    start_on = models.DateField(_("first day"))
+    days = models.PositiveIntegerField(_("length in days"), validators=[MinValueValidator(1), MaxValueValidator(LONGEST_DAYS)])
+    state = models.CharField(_("state"), max_length=10, choices=State, default=State.DRAFT)
+    round = models.PositiveSmallIntegerField(_("round"), default=1)
+    offered_gpus = models.PositiveIntegerField(_("GPUs on the table"), help_text=_("what this round signs; at first the ideal"))
+    created_at = models.DateTimeField(_("begun at"), auto_now_add=True)
+    submitted_at = models.DateTimeField(_("submitted at"), null=True, blank=True)
+    decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
+    decided_by = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("decided by"))
+    withdrawn_at = models.DateTimeField(_("withdrawn at"), null=True, blank=True)
+    roles = models.ManyToManyField(Role, through="PitchRole", verbose_name=_("roles that must sign"))
+
+    objects = StateQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = _("pitch")
+        verbose_name_plural = _("pitches")
+        indexes = [
+            models.Index(name="pitch_by_state", fields=["state", "-id"]),
+            GinIndex(name="pitch_title_alike", fields=["title"], opclasses=["gin_trgm_ops"]),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="pitch_decided_pair",
+                condition=Q(decided_at=None, decided_by=None) | Q(decided_at__isnull=False, decided_by__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="pitch_decided_has_decider",
+                condition=Q(state__in=["granted", "declined"], decided_by__isnull=False)
+                | (~Q(state__in=["granted", "declined"]) & Q(decided_by=None)),
+            ),
+            models.CheckConstraint(
+                name="pitch_submitted_says_when", condition=Q(state__in=["draft", "withdrawn"]) | Q(submitted_at__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="pitch_terms",
+                condition=Q(
+                    min_gpus__gte=1, min_gpus__lte=F("offered_gpus"), offered_gpus__lte=F("ideal_gpus"), days__gte=1
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class PitchRole(models.Model):
+    """A role that must sign a pitch: the policy of the day of submission, frozen into it."""
+
+    pitch = models.ForeignKey(Pitch, models.CASCADE, related_name="needed_roles")
+    role = models.ForeignKey(Role, models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="pitch_needs_role_once", fields=["pitch", "role"])]
+
+    def __str__(self) -> str:
+        return f"{self.pitch}: {self.role}"
+
+
+class SignOff(models.Model):
+    """What one role's holder answered to one round of a pitch; written by `allocations.pitches`, never changed."""
+
+    class Verdict(models.TextChoices):
+        APPROVE = "approve", _("approved")
+        DECLINE = "decline", _("declined")
+
+    pitch = models.ForeignKey(Pitch, models.PROTECT, related_name="sign_offs")
+    round = models.PositiveSmallIntegerField(_("round"))
+    role = models.ForeignKey(Role, models.PROTECT, related_name="sign_offs", verbose_name=_("role"))
+    person = models.ForeignKey(Person, models.PROTECT, related_name="sign_offs", verbose_name=_("signed by"))
+    verdict = models.CharField(_("verdict"), max_length=8, choices=Verdict)
+    gpus = models.PositiveIntegerField(_("GPUs signed for"))
+    reason = models.TextField(_("reason"), blank=True)
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = _("sign-off")
+        verbose_name_plural = _("sign-offs")
+        constraints = [
+            models.UniqueConstraint(name="sign_off_once_a_role", fields=["pitch", "round", "role"]),
+            models.UniqueConstraint(name="sign_off_once_a_person", fields=["pitch", "round", "person"]),
+            models.CheckConstraint(name="sign_off_decline_has_reason", condition=Q(verdict="approve") | ~Q(reason="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.verdict}"
+
+
+class Split(models.Model):
+    """How the fleet is shared between the divisions from an instant on; written by `allocations.splits`.
+
+    In force is the signed split with the latest `starts_at` that has come; of two on one instant the one signed later.
+    """
+
+    class State(models.TextChoices):
+        PROPOSED = "proposed", _("waits for signatures")
+        SIGNED = "signed", _("signed")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+
+    NEXT = {State.PROPOSED: {State.SIGNED, State.WITHDRAWN}, State.SIGNED: set(), State.WITHDRAWN: set()}
+
+    public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
+    starts_at = models.DateTimeField(_("in force from"))
+    reason = models.TextField(_("why"), blank=True)
+    state = models.CharField(_("state"), max_length=9, choices=State, default=State.PROPOSED)
+    proposed_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("proposed by"))
+    proposed_at = models.DateTimeField(_("proposed at"))
+    signed_at = models.DateTimeField(_("signed at"), null=True, blank=True)
+    roles = models.ManyToManyField(Role, related_name="+", verbose_name=_("roles that must sign"))
+
+    objects = StateQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = _("split")
+        verbose_name_plural = _("splits")
+        constraints = [
+            models.CheckConstraint(
+                name="split_signed_says_when",
+                condition=Q(state="signed", signed_at__isnull=False) | (~Q(state="signed") & Q(signed_at=None)),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_at:%Y-%m-%d}"
+
+
+class SplitLine(models.Model):
+    """A division's percent of a GPU model in a split; the line without model is the default. What is left is the reserve."""
+
+    split = models.ForeignKey(Split, models.CASCADE, related_name="lines")
+    division = models.ForeignKey(Division, models.PROTECT, related_name="+")
+    model = models.ForeignKey(GpuModel, models.PROTECT, null=True, blank=True, related_name="+")
+    percent = models.DecimalField(_("percent"), max_digits=5, decimal_places=2)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(name="split_line_once", fields=["split", "division", "model"], nulls_distinct=False),
+            models.CheckConstraint(name="split_line_percent", condition=Q(percent__gte=0, percent__lte=100)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.division}: {self.percent} %"
+
+
+class SplitSignature(models.Model):
+    """One role's signature under a split; written by `allocations.splits`."""
+
+    split = models.ForeignKey(Split, models.PROTECT, related_name="signatures")
+    role = models.ForeignKey(Role, models.PROTECT, related_name="+")
+    person = models.ForeignKey(Person, models.PROTECT, related_name="+")
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(name="split_signed_once_a_role", fields=["split", "role"]),
+            models.UniqueConstraint(name="split_signed_once_a_person", fields=["split", "person"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}"
+
+
+class Grant(models.Model):
+    """A promise of whole GPUs of one model to a project from instant to instant; written by `allocations.grants`.
+
+    Promised is not held: until GPUs are assigned to it, it is a need.
+    """
+
+    public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
+    pitch = models.OneToOneField(Pitch, models.PROTECT, null=True, blank=True, related_name="grant")
+    project = models.ForeignKey(Project, models.PROTECT, related_name="grants", verbose_name=_("project"))
+    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="+", verbose_name=_("GPU model"))
+    gpus = models.PositiveIntegerField(_("GPUs"))
+    whole_nodes = models.BooleanField(_("whole nodes"), default=False)
+    one_island = models.BooleanField(_("one island"), default=False)
+    starts_at = models.DateTimeField(_("from"))
+    ends_at = models.DateTimeField(_("until"), help_text=_("the promised end, or the earlier end that somebody gave it"))
+    issued_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("issued by"))
+    issued_at = models.DateTimeField(_("issued at"))
+    ended_by = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("ended by"))
+    ended_at = models.DateTimeField(_("ended early at"), null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = _("grant")
+        verbose_name_plural = _("grants")
+        constraints = [
+            models.CheckConstraint(name="grant_some_gpus", condition=Q(gpus__gte=1)),
+            models.CheckConstraint(name="grant_not_backwards", condition=Q(ends_at__gte=F("starts_at"))),
+            models.CheckConstraint(
+                name="grant_ended_pair",
+                condition=Q(ended_at=None, ended_by=None) | Q(ended_at__isnull=False, ended_by__isnull=False),
+            ),
+        ]
+        indexes = [models.Index(name="grant_by_interval", fields=["model", "starts_at", "ends_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.gpus} x {self.model} for {self.project}"

@@ -1,0 +1,8 @@
+"""Django app of the facts."""
+
+from django.apps import AppConfig
+
+
+class InventoryConfig(AppConfig):
+    name = "inventory"
+    verbose_name = "Facts"

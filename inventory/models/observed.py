@@ -1,0 +1,121 @@
+"""What surveys saw: the current reading of each GPU, its history by day, and the daily use."""
+
+from django.db import models
+from django.db.models import CompositePrimaryKey, Q
+from django.utils.translation import gettext_lazy as _
+
+from inventory.models.hardware import Gpu, Node
+
+
+class Survey(models.Model):
+    """One pass over nodes (all, or a slice of the fleet); written by `inventory.survey` when the pass has ended."""
+
+    started_at = models.DateTimeField(_("started at"))
+    finished_at = models.DateTimeField(_("finished at"))
+    nodes_asked = models.PositiveIntegerField(_("nodes asked"))
+    nodes_answered = models.PositiveIntegerField(_("nodes that answered"))
+    gpus_seen = models.PositiveIntegerField(_("GPUs seen"))
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = _("survey")
+        verbose_name_plural = _("surveys")
+
+    def __str__(self) -> str:
+        return f"{self.pk}"
+
+
+class SurveyFault(models.Model):
+    """A node that did not answer a survey, with the code why; written by surveys when the fault begins or changes."""
+
+    survey = models.ForeignKey(Survey, models.CASCADE, related_name="faults")
+    node = models.ForeignKey(Node, models.PROTECT, related_name="survey_faults")
+    code = models.CharField(_("code"), max_length=40)
+    detail = models.CharField(_("detail"), max_length=300, blank=True)
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = _("survey fault")
+        verbose_name_plural = _("survey faults")
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.code}"
+
+
+class ReadingFields(models.Model):
+    """One reading of one GPU. Null is unknown, never zero and never idle."""
+
+    requested_at = models.DateTimeField(_("asked at"), help_text=_("the portal's clock when the request began"))
+    holder = models.CharField(_("holder as the node says"), max_length=80, null=True)  # noqa: DJ001 - "" is nobody, null unknown
+    generation = models.BigIntegerField(_("generation on the device"), default=0)
+    draining = models.BooleanField(_("draining"), default=False)
+    util_pct = models.FloatField(_("use in %"), null=True)
+    mem_used_mib = models.PositiveIntegerField(_("memory used in MiB"), null=True)
+    power_w = models.FloatField(_("power in W"), null=True)
+    temperature_c = models.FloatField(_("temperature in C"), null=True)
+    running = models.PositiveIntegerField(_("processes"), null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Reading(ReadingFields):
+    """The newest reading of a GPU; written by surveys, never older than the one before."""
+
+    gpu = models.OneToOneField(Gpu, models.CASCADE, primary_key=True, related_name="reading")
+    survey = models.ForeignKey(Survey, models.SET_NULL, null=True, related_name="+")
+    boot_id = models.CharField(max_length=64)
+    sequence = models.BigIntegerField(help_text=_("grows with each answer of one boot of the agent"))
+    processes = models.JSONField(_("processes"), null=True, help_text=_("pid, user, started_at_s, mem_mib"))
+    reasons = models.JSONField(_("reasons of unknown values"), default=dict)
+
+    class Meta:
+        verbose_name = _("reading")
+        verbose_name_plural = _("readings")
+
+    def __str__(self) -> str:
+        return f"{self.gpu_id} @ {self.requested_at}"
+
+
+class ReadingHistory(ReadingFields):
+    """Every reading, in one partition a day (UTC); written by surveys, dropped by whole days after READINGS_KEPT_DAYS."""
+
+    pk = CompositePrimaryKey("requested_at", "gpu_id")
+    gpu = models.ForeignKey(Gpu, models.DO_NOTHING, db_constraint=False, related_name="+")
+
+    class Meta:
+        managed = False  # partitioned; made by the first migration
+        db_table = "inventory_readinghistory"
+        verbose_name = _("reading of the past")
+        verbose_name_plural = _("readings of the past")
+
+    def __str__(self) -> str:
+        return f"{self.gpu_id} @ {self.requested_at}"
+
+
+class UsageDay(models.Model):
+    """Seconds of one GPU in one holder's hands on one day (UTC), by what it did; added up by surveys.
+
+    `holder` is the holder that the node named ("" nobody). A gap between readings counts as unknown, never as idle.
+    """
+
+    on = models.DateField(_("day"))
+    gpu = models.ForeignKey(Gpu, models.PROTECT, related_name="usage_days")
+    holder = models.CharField(_("holder"), max_length=80, blank=True)
+    busy_s = models.FloatField(_("busy seconds"), default=0)
+    idle_s = models.FloatField(_("idle seconds"), default=0)
+    unknown_s = models.FloatField(_("unknown seconds"), default=0)
+    util_pct_s = models.FloatField(_("use in % times seconds"), default=0)
+
+    class Meta:
+        verbose_name = _("use of a day")
+        verbose_name_plural = _("use by day")
+        constraints = [
+            models.UniqueConstraint(name="usage_one_row", fields=["on", "gpu", "holder"]),
+            models.CheckConstraint(name="usage_not_negative", condition=Q(busy_s__gte=0, idle_s__gte=0, unknown_s__gte=0)),
+        ]
+        indexes = [models.Index(name="usage_by_holder", fields=["holder", "on"])]
+
+    def __str__(self) -> str:
+        return f"{self.on} {self.gpu_id} {self.holder}"
