@@ -25,7 +25,7 @@ class SplitTerm:
 def apportion(total: int, percents: Mapping[str, Decimal], *, reserve: str) -> dict[str, int]:
     """Key -> whole GPUs by largest remainder, the rest of 100 % under the key `reserve`; the numbers sum to `total`.
 
-    Equal remainders: the larger percent first, then the name; the reserve is served last. A division can lose one GPU
+    Equal remainders: the larger percent first, then the name, then the reserve. A division can lose one GPU
     when the total grows by one (the known paradox of largest remainders), and each number stays within one of its
     exact share.
     Raises ValueError for a negative total, a percent that is negative or no number, a sum above 100, a taken key.
@@ -48,12 +48,12 @@ def apportion(total: int, percents: Mapping[str, Decimal], *, reserve: str) -> d
     return whole
 
 
-def healthy(gpus: int, outages: Iterable[Booking], arrivals: Iterable[Booking] = ()) -> Timeline:
-    """The usable GPUs at each instant: `gpus` in all, less what is out then, plus what will have arrived; never below 0.
+def healthy(gpus_now: int, outages: Iterable[Booking], arrivals: Iterable[Booking] = ()) -> Timeline:
+    """The usable GPUs at each instant: those there are, less what is out then, plus what has arrived; never below 0.
 
-    `gpus` counts those that are out now, too: an outage (cordon, lost card) takes its GPUs away for its time.
+    `gpus_now` counts those that are out now, too: an outage (cordon, lost card) takes its GPUs away for its time.
     """
-    return (Timeline.of(gpus, arrivals) - Timeline.of(0, outages)).clamp(low=0)
+    return (Timeline.of(gpus_now, arrivals) - Timeline.of(0, outages)).clamp(low=0)
 
 
 def share(healthy: Timeline, splits: Sequence[SplitTerm], division: str) -> Timeline:
@@ -64,7 +64,7 @@ def share(healthy: Timeline, splits: Sequence[SplitTerm], division: str) -> Time
     in_force = dict(sorted(((term.at, term.percents) for term in splits), key=lambda pair: pair[0]))
     percents = list(in_force.values())
     chosen = Timeline.through(0, ((at, index) for index, at in enumerate(in_force, start=1)))
-    reserve = "".join({"-", *(key for terms in percents for key in terms)})
+    reserve = "-" + "".join(key for terms in percents for key in terms)  # longer than any of them, so no division's
 
     def portion(term: int, total: int) -> int:
         return apportion(total, percents[term - 1], reserve=reserve).get(division, 0) if term else 0

@@ -90,7 +90,7 @@ class Timeline:
 
     @classmethod
     def through(cls, base: int, points: Iterable[tuple[datetime, int]]) -> Timeline:
-        """`base`, then each point's number from its instant on; points ascend, those that change nothing are dropped."""
+        """`base`, then each point's number from its instant on; points ascend, idle ones are dropped."""
         changes, last = [], base
         for at, gpus in points:
             if gpus != last:
@@ -150,7 +150,9 @@ class Timeline:
     def _merged(self, other: Timeline, by: Callable[[int, int], int]) -> Iterator[tuple[datetime, int]]:
         mine, theirs = 0, 0
         while mine < len(self.changes) or theirs < len(other.changes):
-            at = min(line[index][0] for line, index in ((self.changes, mine), (other.changes, theirs)) if index < len(line))
+            at = min(
+                line[index][0] for line, index in ((self.changes, mine), (other.changes, theirs)) if index < len(line)
+            )
             mine += mine < len(self.changes) and self.changes[mine][0] == at
             theirs += theirs < len(other.changes) and other.changes[theirs][0] == at
             yield at, by(self._value(mine), other._value(theirs))
