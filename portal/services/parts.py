@@ -1,0 +1,167 @@
+"""What `manage.py up` runs: web, worker, beat, the simulated fleet, and the steps before them."""
+
+import hashlib
+import http.client
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from portal.services import postgres, valkey
+from portal.services.children import ChildSpec
+from portal.services.errors import CannotStart
+from portal.services.home import CHECKOUT, Home, write_private
+from portal.services.supervisor import Run, Service
+
+ONLY = ("web", "worker", "beat")
+STOP_ORDER = ("beat", "simulator", "web", "worker")  # who makes work goes before who does it
+HEALTH_PATH = "/healthz"
+HEALTH_LIMIT_S = 2.0  # one query; a slow first answer is asked for again
+GRACE_S = 1  # for open pages (live streams never end by themselves) within the 2.2 s that all parts have
+WORKER_SLOTS = 2  # one for polls and one for applying on a small machine; more workers for more
+
+SERVICES = (
+    Service("valkey", "broker", "REDIS_URL", "redis_url", valkey.prepare, valkey.answers),
+    Service("postgres", "database", "DATABASE_URL", "database_url", postgres.prepare, postgres.ensure_database),
+)
+
+
+def plan(home: Home, *, only: str | None, simulate: bool, demo: bool, migrate: bool) -> Run:
+    """What to run for these options. Raises CannotStart where the web port is not to be had."""
+    names = [only] if only else [*ONLY, *(["simulator"] if simulate else [])]
+    specs = {"web": web, "worker": worker, "beat": beat, "simulator": simulator}
+    host, port = web_address()
+    if "web" in names:
+        require_free_port(host, port)
+    return Run(
+        services=SERVICES,
+        steps=steps(home, names, demo=demo, migrate=migrate),
+        parts=[specs[name](home) for name in names],
+        stop_order=STOP_ORDER,
+        env={"PYTHONUNBUFFERED": "1", **({"ALLOT_DEMO": "1"} if demo else {})},
+        welcome=lambda: welcome(home, names, demo=demo),
+    )
+
+
+def steps(home: Home, names: Sequence[str], *, demo: bool, migrate: bool) -> list[ChildSpec]:
+    """Migrations and static files belong to the web part, so that two parts do not migrate against each other."""
+    found = []
+    if migrate and "web" in names:
+        found.append(django("migrate", "migrate", "--noinput"))
+    if "web" in names and not static_files_are_fresh(home):
+        found.append(django("collectstatic", "collectstatic", "--noinput"))
+    if demo:
+        found.append(django("seed_demo", "seed_demo"))
+    return found
+
+
+def django(name: str, *arguments: str) -> ChildSpec:
+    """A management command as a child."""
+    return ChildSpec(name, (sys.executable, str(CHECKOUT / "manage.py"), *arguments))
+
+
+def web(_home: Home) -> ChildSpec:
+    """uvicorn with the portal; ready once the health page answers."""
+    host, port = web_address()
+    server = (sys.executable, "-m", "uvicorn", "portal.asgi:application", "--host", host, "--port", str(port))
+    options = ("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", str(GRACE_S))
+    return ChildSpec("web", server + options, ready=lambda: is_healthy(host, port))
+
+
+def worker(_home: Home) -> ChildSpec:
+    """The Celery worker. SIGTERM lets it finish its tasks, SIGQUIT makes it give them back to the broker."""
+    command = (sys.executable, "-m", "celery", "-A", "portal", "worker", "-Q", "poll,apply,default")
+    options = ("-c", str(WORKER_SLOTS), "--without-gossip", "--without-mingle")
+    return ChildSpec(
+        "worker",
+        command + options,
+        stop_signals=(signal.SIGTERM, signal.SIGQUIT),
+        # Nobody waits for its tasks any more, and the next start must not meet it.
+        death_signal=signal.SIGQUIT,
+    )
+
+
+def beat(home: Home) -> ChildSpec:
+    """Celery's clock; its last ticks are only a hint, so the file may be lost."""
+    schedule = home.root / "beat"
+    return ChildSpec(
+        "beat", (sys.executable, "-m", "celery", "-A", "portal", "beat", "-s", str(schedule), "--pidfile=")
+    )
+
+
+def simulator(_home: Home) -> ChildSpec:
+    """The simulated fleet."""
+    return django("simulator", "simulate")
+
+
+def web_address() -> tuple[str, int]:
+    """ALLOT_HOST and ALLOT_PORT. Raises CannotStart."""
+    port = os.environ.get("ALLOT_PORT") or "8000"
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise CannotStart(f"ALLOT_PORT is {port!r}; it must be a number from 1 to 65535.")
+    return os.environ.get("ALLOT_HOST") or "127.0.0.1", int(port)
+
+
+def require_free_port(host: str, port: int) -> None:
+    """Raises CannotStart where somebody else listens."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise CannotStart(
+            f"The portal cannot listen on {host}:{port} ({error.strerror}): set ALLOT_PORT or ALLOT_HOST."
+        ) from error
+
+
+def is_healthy(host: str, port: int) -> bool:
+    """True if the portal's health page says so."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    connection = http.client.HTTPConnection(reachable, port, timeout=HEALTH_LIMIT_S)
+    try:
+        connection.request("GET", HEALTH_PATH, headers={"Host": "localhost"})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def static_files_are_fresh(home: Home) -> bool:
+    """True if nothing changed since the last call that the collected static files are made of."""
+    sources = [CHECKOUT / "requirements.txt", *sorted(CHECKOUT.glob("*/static/**/*"))]
+    facts = "\n".join(f"{path} {path.stat().st_mtime_ns} {path.stat().st_size}" for path in sources)
+    digest, note = hashlib.sha256(facts.encode()).hexdigest(), home.root / "staticfiles.sha256"
+    if (home.root / "staticfiles").is_dir() and _text(note) == digest:
+        return True
+    home.create()
+    write_private(note, digest)
+    return False
+
+
+def welcome(home: Home, names: Sequence[str], *, demo: bool) -> str:
+    """The last lines at the start: where to go, and in the demo lab whom to log in as."""
+    host, port = web_address()
+    people = [_text(home.people).rstrip()] if demo and "web" in names else []
+    where = f"http://{host}:{port}/" if "web" in names else f"({', '.join(names)})"
+    return "\n".join([*people, f"ready {where}"])
+
+
+def terminal(stream: Callable[[str], object]) -> Callable[[str], None]:
+    """A `say` for the supervisor: each line with a prefix; a terminal that is gone is no reason to stop untidily."""
+
+    def say(text: str) -> None:
+        for line in text.splitlines():
+            try:
+                stream(f"allot: {line}")
+            except OSError:
+                return
+
+    return say
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
