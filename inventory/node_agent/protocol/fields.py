@@ -64,7 +64,7 @@ def whole(raw: dict[str, Any], field: str, least: int = 0) -> int:
 
 def seconds(raw: dict[str, Any], field: str) -> float:
     """A number of seconds, zero or more, finite."""
-    value = raw.get(field)
+    value: Any = raw.get(field)
     if type(value) in (int, float) and 0 <= value <= 1e12:
         return float(value)
     raise Malformed(field, "not a number of seconds")

@@ -22,7 +22,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
-    """A process on a GPU. `started_at_s`: Unix time by the node's clock; `mem_mib` None where the driver does not say."""
+    """A process on a GPU. `started_at_s`: Unix time on the node; `mem_mib` None where the driver does not say."""
 
     pid: int
     user: str
