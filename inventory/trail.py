@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
+from django.utils import timezone
 
 from inventory.models import Event, EventSeal
 
@@ -15,15 +16,15 @@ SEAL_LOCK = 0x5EA1  # advisory lock: one sealer at a time, however many beats ru
 GENESIS = "0" * 64
 
 
-def record(
-    verb: str, subject: models.Model, *, by: object, reason: str = "", **facts: Any
-) -> Event:
+def record(verb: str, subject: models.Model, *, by: object, reason: str = "", **facts: Any) -> Event:
     """Write that `verb` happened to `subject` in the open transaction; `by` is a person or the name of a part."""
     assert connection.in_atomic_block, "an event belongs to the transaction of its change"
     return Event.objects.create(**_fields(verb, subject, by=by, reason=reason, facts=facts))
 
 
-def record_many(verb: str, subjects: Iterable[tuple[models.Model, dict[str, Any]]], *, by: object, reason: str = "") -> None:
+def record_many(
+    verb: str, subjects: Iterable[tuple[models.Model, dict[str, Any]]], *, by: object, reason: str = ""
+) -> None:
     """Write one event for each (subject, facts), in one statement."""
     assert connection.in_atomic_block, "an event belongs to the transaction of its change"
     Event.objects.bulk_create(
@@ -50,9 +51,8 @@ def seal() -> int:
 def verify() -> int | None:
     """Position of the first seal that does not match its event and predecessor; None when the chain is whole."""
     digest = GENESIS
-    expected = 0
-    for sealed in EventSeal.objects.select_related("event").order_by("position").iterator(chunk_size=SEAL_BATCH):
-        expected += 1
+    chain = EventSeal.objects.select_related("event").order_by("position")
+    for expected, sealed in enumerate(chain.iterator(chunk_size=SEAL_BATCH), start=1):
         digest = _link(digest, sealed.event)
         if sealed.position != expected or sealed.digest != digest:
             return expected
@@ -61,6 +61,7 @@ def verify() -> int | None:
 
 def _fields(verb: str, subject: models.Model, *, by: object, reason: str, facts: dict[str, Any]) -> dict[str, Any]:
     return {
+        "at": timezone.now(),
         "verb": verb,
         "subject_kind": subject._meta.model_name,
         "subject_id": str(subject.pk),

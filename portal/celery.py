@@ -1,6 +1,6 @@
 """The Celery app and the whole beat schedule.
 
-The broker carries hints only: every tick reads what to do from the database, so a lost or doubled message changes nothing.
+The broker carries hints only: every tick reads what to do from the database, so a lost message changes nothing.
 """
 
 import os
@@ -10,7 +10,7 @@ from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
-from django.conf import settings  # noqa: E402 - the settings module must be named first
+from django.conf import settings
 
 TIME_LIMIT_S = 300  # a task that takes longer hangs; must stay below the visibility timeout
 SOFT_TIME_LIMIT_S = 240

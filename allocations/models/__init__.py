@@ -1,7 +1,14 @@
 """People, decisions, plans and what leaves the building."""
 
 from allocations.models.decisions import (
-    Grant, Pitch, PitchRole, Share, SignOff, Split, SplitLine, SplitSignature,
+    Grant,
+    Pitch,
+    PitchRole,
+    Share,
+    SignOff,
+    Split,
+    SplitLine,
+    SplitSignature,
 )  # fmt: skip
 from allocations.models.outbox import OutboxMessage
 from allocations.models.people import Division, Membership, Person, Project, ProjectTerms, Role, RoleHolder

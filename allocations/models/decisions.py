@@ -30,7 +30,7 @@ class Share(models.Model):
 class Pitch(models.Model):
     """An ask for GPUs. Written by `allocations.pitches`; state changes by `advance` only.
 
-    `round` counts the terms that lay on the table: a signer who approves fewer GPUs opens the next round, and all sign the same.
+    `round` counts the terms on the table: a signer who approves fewer GPUs opens the next round, and all sign the same.
     """
 
     class State(models.TextChoices):
@@ -62,14 +62,20 @@ class Pitch(models.Model):
     whole_nodes = models.BooleanField(_("whole nodes"), default=False)
     one_island = models.BooleanField(_("one island"), default=False)
     start_on = models.DateField(_("first day"))
-    days = models.PositiveIntegerField(_("length in days"), validators=[MinValueValidator(1), MaxValueValidator(LONGEST_DAYS)])
+    days = models.PositiveIntegerField(
+        _("length in days"), validators=[MinValueValidator(1), MaxValueValidator(LONGEST_DAYS)]
+    )
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.DRAFT)
     round = models.PositiveSmallIntegerField(_("round"), default=1)
-    offered_gpus = models.PositiveIntegerField(_("GPUs on the table"), help_text=_("what this round signs; at first the ideal"))
+    offered_gpus = models.PositiveIntegerField(
+        _("GPUs on the table"), help_text=_("what this round signs; at first the ideal")
+    )
     created_at = models.DateTimeField(_("begun at"), auto_now_add=True)
     submitted_at = models.DateTimeField(_("submitted at"), null=True, blank=True)
     decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
-    decided_by = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("decided by"))
+    decided_by = models.ForeignKey(
+        Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("decided by")
+    )
     withdrawn_at = models.DateTimeField(_("withdrawn at"), null=True, blank=True)
     roles = models.ManyToManyField(Role, through="PitchRole", verbose_name=_("roles that must sign"))
 
@@ -94,7 +100,8 @@ class Pitch(models.Model):
                 | (~Q(state__in=["granted", "declined"]) & Q(decided_by=None)),
             ),
             models.CheckConstraint(
-                name="pitch_submitted_says_when", condition=Q(state__in=["draft", "withdrawn"]) | Q(submitted_at__isnull=False)
+                name="pitch_submitted_says_when",
+                condition=Q(state__in=["draft", "withdrawn"]) | Q(submitted_at__isnull=False),
             ),
             models.CheckConstraint(
                 name="pitch_terms",
@@ -191,7 +198,7 @@ class Split(models.Model):
 
 
 class SplitLine(models.Model):
-    """A division's percent of a GPU model in a split; the line without model is the default. What is left is the reserve."""
+    """A division's percent of a GPU model; the line without model is the default. What is left is the reserve."""
 
     split = models.ForeignKey(Split, models.CASCADE, related_name="lines")
     division = models.ForeignKey(Division, models.PROTECT, related_name="+")
@@ -201,7 +208,9 @@ class SplitLine(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            models.UniqueConstraint(name="split_line_once", fields=["split", "division", "model"], nulls_distinct=False),
+            models.UniqueConstraint(
+                name="split_line_once", fields=["split", "division", "model"], nulls_distinct=False
+            ),
             models.CheckConstraint(name="split_line_percent", condition=Q(percent__gte=0, percent__lte=100)),
         ]
 
@@ -242,10 +251,14 @@ class Grant(models.Model):
     whole_nodes = models.BooleanField(_("whole nodes"), default=False)
     one_island = models.BooleanField(_("one island"), default=False)
     starts_at = models.DateTimeField(_("from"))
-    ends_at = models.DateTimeField(_("until"), help_text=_("the promised end, or the earlier end that somebody gave it"))
+    ends_at = models.DateTimeField(
+        _("until"), help_text=_("the promised end, or the earlier end that somebody gave it")
+    )
     issued_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("issued by"))
     issued_at = models.DateTimeField(_("issued at"))
-    ended_by = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("ended by"))
+    ended_by = models.ForeignKey(
+        Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("ended by")
+    )
     ended_at = models.DateTimeField(_("ended early at"), null=True, blank=True)
 
     class Meta:

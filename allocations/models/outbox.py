@@ -1,4 +1,4 @@
-"""What leaves the building: one row per event, person and channel, delivered at least once after the decision stands."""
+"""What leaves the building: a row per event, person and channel, delivered at least once after the decision stands."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -26,7 +26,9 @@ class OutboxMessage(models.Model):
     not_before = models.DateTimeField()
     attempts = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
-    parked_at = models.DateTimeField(null=True, blank=True, help_text=_("given up after too many attempts; a person looks"))
+    parked_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("given up after too many attempts; a person looks")
+    )
     fault = models.CharField(max_length=200, blank=True)
 
     class Meta:
@@ -35,9 +37,7 @@ class OutboxMessage(models.Model):
         verbose_name_plural = _("outbox")
         constraints = [models.UniqueConstraint(name="message_once", fields=["event", "person", "channel"])]
         indexes = [
-            models.Index(
-                name="message_due", fields=["not_before"], condition=models.Q(sent_at=None, parked_at=None)
-            )
+            models.Index(name="message_due", fields=["not_before"], condition=models.Q(sent_at=None, parked_at=None))
         ]
 
     def __str__(self) -> str:

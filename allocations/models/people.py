@@ -134,7 +134,7 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """Who works in a project and when; written by `allocations.projects`, which keeps the object permissions in step."""
+    """Who works in a project and when; written by `allocations.projects`, which keeps permissions in step."""
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="memberships")
     person = models.ForeignKey(Person, models.PROTECT, related_name="memberships")

@@ -26,7 +26,9 @@ class Plan(models.Model):
 
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
     purpose = models.CharField(_("purpose"), max_length=8, choices=Purpose)
-    grant = models.ForeignKey(Grant, models.PROTECT, null=True, blank=True, related_name="plans", verbose_name=_("need"))
+    grant = models.ForeignKey(
+        Grant, models.PROTECT, null=True, blank=True, related_name="plans", verbose_name=_("need")
+    )
     inverse_of = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="inverses")
     parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="children")
     base_generation = models.BigIntegerField()
@@ -53,7 +55,9 @@ class Plan(models.Model):
                 name="plan_undo_names_its_plan",
                 condition=Q(purpose="undo", inverse_of__isnull=False) | (~Q(purpose="undo") & Q(inverse_of=None)),
             ),
-            models.CheckConstraint(name="plan_need_names_its_grant", condition=~Q(purpose="need") | Q(grant__isnull=False)),
+            models.CheckConstraint(
+                name="plan_need_names_its_grant", condition=~Q(purpose="need") | Q(grant__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -61,7 +65,7 @@ class Plan(models.Model):
 
 
 class Move(models.Model):
-    """One GPU on its way to a holder. Commit makes it and alone sets `superseded`; the executor advances every other state."""
+    """A GPU on its way to a holder. Commit makes it and alone sets `superseded`; the executor advances all else."""
 
     class State(models.TextChoices):
         PROPOSED = "proposed", _("proposed")
@@ -88,7 +92,9 @@ class Move(models.Model):
     plan = models.ForeignKey(Plan, models.PROTECT, related_name="moves")
     gpu = models.ForeignKey(Gpu, models.PROTECT, related_name="moves")
     from_holder = models.CharField(_("from"), max_length=80, blank=True, help_text=_("project slug, empty: nobody"))
-    project = models.ForeignKey(Project, models.PROTECT, null=True, blank=True, related_name="moves", verbose_name=_("to"))
+    project = models.ForeignKey(
+        Project, models.PROTECT, null=True, blank=True, related_name="moves", verbose_name=_("to")
+    )
     grant = models.ForeignKey(Grant, models.PROTECT, null=True, blank=True, related_name="moves")
     generation = models.BigIntegerField()
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.PROPOSED)
@@ -102,7 +108,9 @@ class Move(models.Model):
     superseded_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0, help_text=_("calls to the node in this state"))
     tried_at = models.DateTimeField(null=True, blank=True)
-    running = models.PositiveIntegerField(null=True, blank=True, help_text=_("processes that the drain still waits for"))
+    running = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("processes that the drain still waits for")
+    )
     fault = models.CharField(max_length=40, blank=True, help_text=_("why the last call failed, a code"))
 
     objects = StateQuerySet.as_manager()
@@ -125,13 +133,14 @@ class Move(models.Model):
             ),
             models.CheckConstraint(
                 name="move_superseded_says_when",
-                condition=Q(state="superseded", superseded_at__isnull=False) | (~Q(state="superseded") & Q(superseded_at=None)),
+                condition=Q(state="superseded", superseded_at__isnull=False)
+                | (~Q(state="superseded") & Q(superseded_at=None)),
             ),
-            models.CheckConstraint(
-                name="move_grant_has_project", condition=Q(grant=None) | Q(project__isnull=False)
-            ),
+            models.CheckConstraint(name="move_grant_has_project", condition=Q(grant=None) | Q(project__isnull=False)),
         ]
-        indexes = [models.Index(name="move_open", fields=["state"], condition=~Q(state__in=["done", "failed", "superseded"]))]
+        indexes = [
+            models.Index(name="move_open", fields=["state"], condition=~Q(state__in=["done", "failed", "superseded"]))
+        ]
 
     def __str__(self) -> str:
         return f"{self.gpu_id} -> {self.project_id}"
@@ -152,7 +161,9 @@ class PlanStep(models.Model):
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="steps")
     gpu = models.ForeignKey(Gpu, models.PROTECT, related_name="+")
     kind = models.CharField(max_length=4, choices=Kind, default=Kind.MOVE)
-    source = models.CharField(_("source"), max_length=20, help_text=_("the planner's reason code: free, ended, winding_down, ..."))
+    source = models.CharField(
+        _("source"), max_length=20, help_text=_("the planner's reason code: free, ended, winding_down, ...")
+    )
     from_holder = models.CharField(max_length=80, blank=True)
     from_assignment = models.ForeignKey("Assignment", models.PROTECT, null=True, related_name="+")
     project = models.ForeignKey(Project, models.PROTECT, null=True, blank=True, related_name="+")
@@ -165,7 +176,8 @@ class PlanStep(models.Model):
         constraints = [
             models.UniqueConstraint(name="step_once_per_gpu", fields=["plan", "gpu"]),
             models.CheckConstraint(
-                name="step_keep_names_its_move", condition=Q(kind="keep", keeps__isnull=False) | Q(kind="move", keeps=None)
+                name="step_keep_names_its_move",
+                condition=Q(kind="keep", keeps__isnull=False) | Q(kind="move", keeps=None),
             ),
         ]
 

@@ -30,7 +30,9 @@ class Policy(models.Model):
         verbose_name = _("policy")
         verbose_name_plural = _("policies")
         constraints = [
-            models.CheckConstraint(name="policy_split_has_no_division", condition=~Q(subject="split") | Q(division=None))
+            models.CheckConstraint(
+                name="policy_split_has_no_division", condition=~Q(subject="split") | Q(division=None)
+            )
         ]
 
     def __str__(self) -> str:

@@ -13,7 +13,9 @@ class GpuModel(models.Model):
     name = models.CharField(_("name"), max_length=80, unique=True)
     memory_mib = models.PositiveIntegerField(_("memory in MiB"), null=True, blank=True)
     tdp_w = models.PositiveIntegerField(_("power limit in W"), null=True, blank=True)
-    price_per_gpu_hour = models.DecimalField(_("price per GPU-hour"), max_digits=8, decimal_places=2, null=True, blank=True)
+    price_per_gpu_hour = models.DecimalField(
+        _("price per GPU-hour"), max_digits=8, decimal_places=2, null=True, blank=True
+    )
 
     class Meta:
         ordering = ["name"]
@@ -25,14 +27,16 @@ class GpuModel(models.Model):
 
 
 class Node(models.Model):
-    """A machine with GPUs. Declared by imports and admins; `silent_since`, `answered_at`, `boot_id`, `fault` by surveys."""
+    """A machine with GPUs. Declared by imports and admins; surveys write the observed marks at its end."""
 
     class Driver(models.TextChoices):
         AGENT = "agent", _("node agent")
 
     name = models.CharField(_("name"), max_length=120, unique=True)
     site = models.CharField(_("site"), max_length=60, blank=True)
-    island = models.CharField(_("island"), max_length=80, blank=True, db_index=True, help_text=_("GPUs that share fast links"))
+    island = models.CharField(
+        _("island"), max_length=80, blank=True, db_index=True, help_text=_("GPUs that share fast links")
+    )
     labels = models.JSONField(_("labels"), default=dict, blank=True)
     model = models.ForeignKey(GpuModel, models.PROTECT, related_name="nodes", verbose_name=_("expected GPU model"))
     expected_gpus = models.PositiveSmallIntegerField(_("expected GPUs"))
@@ -61,7 +65,7 @@ class Node(models.Model):
 
 
 class Gpu(models.Model):
-    """A thing that can be assigned: a card or a MIG instance. Written by surveys; identity is the uuid, the slot is apart."""
+    """A card or a MIG instance, the unit that is assigned. By surveys; identity is the uuid, the slot is apart."""
 
     class Kind(models.TextChoices):
         GPU = "gpu", _("card")
@@ -69,7 +73,9 @@ class Gpu(models.Model):
 
     uuid = models.CharField(_("UUID"), max_length=80, unique=True, null=True, blank=True)
     kind = models.CharField(_("kind"), max_length=4, choices=Kind, default=Kind.GPU)
-    parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="instances", verbose_name=_("card"))
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="instances", verbose_name=_("card")
+    )
     node = models.ForeignKey(Node, models.PROTECT, related_name="gpus", verbose_name=_("node"))
     pci_bus_id = models.CharField(_("PCI bus id"), max_length=32, blank=True)
     model = models.ForeignKey(GpuModel, models.PROTECT, related_name="gpus", verbose_name=_("model"))

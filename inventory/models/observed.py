@@ -47,7 +47,7 @@ class ReadingFields(models.Model):
     """One reading of one GPU. Null is unknown, never zero and never idle."""
 
     requested_at = models.DateTimeField(_("asked at"), help_text=_("the portal's clock when the request began"))
-    holder = models.CharField(_("holder as the node says"), max_length=80, null=True)  # noqa: DJ001 - "" is nobody, null unknown
+    holder = models.CharField(_("holder as the node says"), max_length=80, null=True)  # noqa: DJ001 - null: unknown
     generation = models.BigIntegerField(_("generation on the device"), default=0)
     draining = models.BooleanField(_("draining"), default=False)
     util_pct = models.FloatField(_("use in %"), null=True)
@@ -79,7 +79,7 @@ class Reading(ReadingFields):
 
 
 class ReadingHistory(ReadingFields):
-    """Every reading, in one partition a day (UTC); written by surveys, dropped by whole days after READINGS_KEPT_DAYS."""
+    """Every reading, in one partition a day (UTC); by surveys, dropped by whole days after READINGS_KEPT_DAYS."""
 
     pk = CompositePrimaryKey("requested_at", "gpu_id")
     gpu = models.ForeignKey(Gpu, models.DO_NOTHING, db_constraint=False, related_name="+")
@@ -113,7 +113,9 @@ class UsageDay(models.Model):
         verbose_name_plural = _("use by day")
         constraints = [
             models.UniqueConstraint(name="usage_one_row", fields=["on", "gpu", "holder"]),
-            models.CheckConstraint(name="usage_not_negative", condition=Q(busy_s__gte=0, idle_s__gte=0, unknown_s__gte=0)),
+            models.CheckConstraint(
+                name="usage_not_negative", condition=Q(busy_s__gte=0, idle_s__gte=0, unknown_s__gte=0)
+            ),
         ]
         indexes = [models.Index(name="usage_by_holder", fields=["holder", "on"])]
 

@@ -1,4 +1,4 @@
-"""The trail: what happened, who did it, why, before and after. Append-only by trigger, sealed into a hash chain apart."""
+"""The trail: what happened, who did it, why, before and after. Append-only, sealed into a hash chain apart."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -35,7 +35,7 @@ class Event(models.Model):
 
 
 class EventSeal(models.Model):
-    """A link of the hash chain over events; written by one sealer (`inventory.trail.seal`), so that writers do not queue."""
+    """A link of the hash chain over events; by one sealer (`inventory.trail.seal`): writers do not queue."""
 
     event = models.OneToOneField(Event, models.PROTECT, primary_key=True, related_name="seal")
     position = models.BigIntegerField(unique=True)

@@ -1,0 +1,1 @@
+"""The demo lab: made-up people, projects, pitches and a simulated fleet, so that every page has something to show."""
