@@ -61,3 +61,14 @@ class UnknownDriver(NodeError):
     """The node's row names a driver that does not exist."""
 
     code = "unknown_driver"
+
+
+class WrongCordon(InventoryError):
+    """There is a cordon already, or none to lift, or its end has passed. `facts` names the node."""
+
+    code = "wrong_cordon"
+
+    def __init__(self, message: str, /, **facts: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = facts
