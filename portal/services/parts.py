@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from portal.services import postgres, valkey
@@ -150,17 +150,13 @@ def welcome(home: Home, names: Sequence[str], *, demo: bool) -> str:
     return "\n".join([*people, f"ready {where}"])
 
 
-def terminal(stream: Callable[[str], object]) -> Callable[[str], None]:
-    """A `say` for the supervisor: each line with a prefix; a terminal that is gone is no reason to stop untidily."""
-
-    def say(text: str) -> None:
-        for line in text.splitlines():
-            try:
-                stream(f"allot: {line}")
-            except OSError:
-                return
-
-    return say
+def say(text: str) -> None:
+    """Each line stands on the terminal with a prefix. A terminal that is gone is no reason to stop untidily."""
+    for line in text.splitlines():
+        try:
+            print(f"allot: {line}", flush=True)
+        except OSError:
+            return
 
 
 def _text(path: Path) -> str:

@@ -141,17 +141,32 @@ def _way(home: Home, executables: Path) -> Way:
 
 
 def _way_of_nobody(outside: Path, executables: Path) -> Way:
-    copy = outside / "pginstall"
-    marker = copy / "copied_from"
-    origin = f"{executables} {(executables / 'postgres').stat().st_mtime_ns}"
-    if not marker.exists() or marker.read_text() != origin:
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(executables.parent, copy, ignore=shutil.ignore_patterns("include", "*.a"))
-        marker.write_text(origin)
+    if not _nobody_can_run(executables):
+        executables = _copy(executables, outside)
+        if not _nobody_can_run(executables):
+            raise CannotStart(f"{executables} cannot be run as nobody, and PostgreSQL cannot be run as root.")
     sockets = outside / "run"
     sockets.mkdir(mode=0o700, exist_ok=True)
     os.chown(sockets, NOBODY, NOBODY)
-    return Way("as nobody", copy / executables.name, outside / "data", sockets, uid=NOBODY)
+    return Way("as nobody", executables, outside / "data", sockets, uid=NOBODY)
+
+
+def _nobody_can_run(executables: Path) -> bool:
+    return "PostgreSQL" in _output([str(executables / "postgres"), "--version"], uid=NOBODY)
+
+
+def _copy(executables: Path, outside: Path) -> Path:
+    """The same executables where anyone may run them; the wheel's libraries lie beside its package."""
+    package = executables.parents[1]
+    target = outside / "copy" / package.name
+    shutil.rmtree(target.parent, ignore_errors=True)
+    shutil.copytree(
+        executables.parent, target / executables.parent.name, ignore=shutil.ignore_patterns("include", "*.a")
+    )
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, target.with_name(libraries.name))
+    return target / executables.parent.name / executables.name
 
 
 def _short_sockets(home: Home) -> Path:

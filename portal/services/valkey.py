@@ -78,7 +78,12 @@ def executable() -> Path:
         raise CannotStart(f"There is no embedded Valkey for this machine ({error}): set REDIS_URL.") from error
     try:
         said = subprocess.run(
-            [path, "--version"], capture_output=True, timeout=VERSION_LIMIT_S, check=False, text=True, errors="replace"
+            [str(path), "--version"],
+            capture_output=True,
+            timeout=VERSION_LIMIT_S,
+            check=False,
+            text=True,
+            errors="replace",
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotStart(f"{path} (ALLOT_VALKEY_BIN) cannot be run: {error}.") from error

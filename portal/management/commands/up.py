@@ -1,7 +1,5 @@
 """`manage.py up`: the whole portal on one machine, or one part of it."""
 
-import functools
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -29,7 +27,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         home = Home(allot_home())
-        say = parts.terminal(functools.partial(print, flush=True))
         try:
             run = parts.plan(
                 home,
@@ -38,7 +35,6 @@ class Command(BaseCommand):
                 demo=options["demo"],
                 migrate=not options["no_migrate"],
             )
-            Supervisor(home, say).run(run)
+            Supervisor(home, parts.say).run(run)
         except CannotStart as error:
             raise CommandError(str(error)) from error
-        sys.stdout.flush()
