@@ -1,0 +1,132 @@
+"""What the frame shows on every page: the places a person can use, what waits there, the people of the demo."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from allocations import queries, rules
+from allocations.models import Person, Role, RoleHolder
+
+PHONE_PLACES = 4  # what the bottom bar of a phone holds beside "More"
+DEMO_PEOPLE = 40  # a menu longer than this is no menu
+
+
+@dataclass(frozen=True)
+class Place:
+    """An entry of the navigation; `sections` are the address names that belong to it."""
+
+    name: str
+    word: str | Promise
+    icon: str
+    sections: frozenset[str]
+    action: str = ""
+
+
+PLACES = [
+    Place("home", gettext_lazy("Home"), "home", frozenset({"home"})),
+    Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item"})),
+    Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),
+    Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
+    Place("grants", gettext_lazy("Grants"), "ticket", frozenset({"grants", "grant"})),
+    Place("projects", gettext_lazy("Projects"), "rectangle-stack", frozenset({"projects", "project"})),
+    Place("reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"),
+    Place("fleet", gettext_lazy("Fleet"), "squares-2x2", frozenset({"fleet", "node"}), "see_fleet"),
+    Place("trail", gettext_lazy("Trail"), "list-bullet", frozenset({"trail"}), "see_trail"),
+]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A place as the navigation draws it."""
+
+    word: str
+    icon: str
+    address: str
+    is_current: bool
+    waiting: int
+    on_phone: bool
+
+
+@dataclass(frozen=True)
+class DemoPerson:
+    """Somebody to become in the demo, with the part they play."""
+
+    pk: int
+    username: str
+    name: str
+    part: str
+
+
+class Frame:
+    """The frame of one answer; each part is looked up only when a template asks for it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self.demo: bool = settings.DEMO
+
+    @cached_property
+    def roles(self) -> list[Role]:
+        """The roles that the viewer holds now."""
+        return rules.roles_of(self._request.user) if self._request.user.is_authenticated else []
+
+    @cached_property
+    def places(self) -> list[Shown]:
+        """What the viewer can use, in the order of the work."""
+        match = self._request.resolver_match
+        here = match.url_name if match else ""
+        usable = [place for place in PLACES if self._can_use(place)]
+        return [
+            Shown(
+                word=str(place.word),
+                icon=place.icon,
+                address=reverse(place.name),
+                is_current=here in place.sections,
+                waiting=self._waiting(place.name),
+                on_phone=index < PHONE_PLACES,
+            )
+            for index, place in enumerate(usable)
+        ]
+
+    @cached_property
+    def rest(self) -> list[Shown]:
+        """What a phone shows under "More"."""
+        return [place for place in self.places if not place.on_phone]
+
+    @cached_property
+    def demo_people(self) -> list[DemoPerson]:
+        """Whom one click turns the viewer into: the holders of roles first, then everybody else."""
+        parts: dict[int, list[str]] = {}
+        for holder in RoleHolder.objects.filter(during__contains=queries.now()).select_related("role").order_by("role"):
+            parts.setdefault(holder.person_id, []).append(holder.role.name)
+        order = {pk: place for place, pk in enumerate(parts)}
+        people = list(Person.objects.filter(is_active=True).order_by("username")[:DEMO_PEOPLE])
+        people.sort(key=lambda person: order.get(person.pk, len(order)))
+        return [DemoPerson(p.pk, p.username, p.name, ", ".join(parts.get(p.pk, [_("Staff")]))) for p in people]
+
+    def _can_use(self, place: Place) -> bool:
+        if place.name == "queue":
+            return any(role.power == Role.Power.DECIDE for role in self.roles)
+        if place.name == "split":
+            return bool(self.roles)
+        return not place.action or rules.can(self._request.user, place.action)
+
+    def _waiting(self, name: str) -> int:
+        counts: dict[str, Callable[[Any], int]] = {
+            "queue": lambda person: queries.queue_of(person).count(),
+            "split": lambda person: queries.splits_waiting_for(person).count(),
+            "reshuffle": lambda _person: queries.needs().count(),
+        }
+        return counts[name](self._request.user) if name in counts else 0
+
+
+def frame(request: HttpRequest) -> dict[str, Frame]:
+    """The frame for the templates; costs no query until something of it is shown."""
+    return {"frame": Frame(request)}

@@ -1,0 +1,244 @@
+"""How Allot writes things: ages, counts of GPUs, state pills, division marks, bars and fields."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.forms import BoundField
+from django.forms.widgets import CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
+from django.template.defaultfilters import date as format_date
+from django.utils import timezone
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from heroicons.templatetags.heroicons import heroicon_micro
+
+register = template.Library()
+
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
+DAYS_AS_DATE = 45  # beyond some weeks a date says more than a number of days
+BAR_WIDTH = 1000  # user units of a bar's drawing, whatever its width on the page
+
+# state -> (tone, icon); a pill has a word and an icon, never colour alone
+LOOKS = {
+    "draft": ("", "pencil"),
+    "submitted": ("open", "clock"),
+    "granted": ("good", "check-circle"),
+    "declined": ("bad", "x-circle"),
+    "withdrawn": ("", "arrow-uturn-left"),
+    "active": ("good", "play"),
+    "winding_down": ("warn", "arrow-trending-down"),
+    "ended": ("", "stop"),
+    "protected": ("open", "shield-check"),
+    "proposed": ("open", "clock"),
+    "committed": ("good", "check-circle"),
+    "signed": ("good", "check-circle"),
+    "planned": ("open", "calendar"),
+    "running": ("good", "play"),
+    "noticed": ("open", "bell"),
+    "agreed": ("open", "hand-thumb-up"),
+    "draining": ("open", "funnel"),
+    "switching": ("open", "arrow-path"),
+    "done": ("good", "check-circle"),
+    "failed": ("bad", "exclamation-triangle"),
+    "superseded": ("", "arrow-uturn-right"),
+    "need": ("warn", "exclamation-circle"),
+    "met": ("good", "check-circle"),
+    "answers": ("good", "signal"),
+    "silent": ("bad", "signal-slash"),
+    "cordoned": ("", "no-symbol"),
+    "retired": ("", "archive-box"),
+    "lost": ("bad", "x-circle"),
+    "idle": ("warn", "pause-circle"),
+    "unknown": ("", "question-mark-circle"),
+    "stale": ("", "clock"),
+    "free": ("", "square-2-stack"),
+    "drift": ("bad", "exclamation-triangle"),
+}
+
+
+def _words(seconds: float) -> str:
+    """A span of time as a person says it, never finer than the minute."""
+    if seconds < MINUTE_S:
+        return _("less than a minute")
+    if seconds < HOUR_S:
+        count = int(seconds // MINUTE_S)
+        return _("%(n)s min") % {"n": count}
+    if seconds < 2 * DAY_S:
+        return _("%(n)s h") % {"n": int(seconds // HOUR_S)}
+    return _("%(n)s d") % {"n": int(seconds // DAY_S)}
+
+
+@register.filter
+def age(at: datetime | None) -> str | SafeString:
+    """The instant as its age ("3 h ago", "in 5 d"), the exact instant in the viewer's zone on hover; a dash for none."""
+    if at is None:
+        return "–"
+    seconds = (timezone.now() - at).total_seconds()
+    local = timezone.localtime(at)
+    if abs(seconds) < MINUTE_S:
+        words = _("just now")
+    elif abs(seconds) >= DAYS_AS_DATE * DAY_S:
+        words = format_date(local, "j M Y")
+    elif seconds > 0:
+        words = _("%(span)s ago") % {"span": _words(seconds)}
+    else:
+        words = _("in %(span)s") % {"span": _words(-seconds)}
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), format_date(local, "j M Y, H:i T"), words
+    )
+
+
+@register.filter
+def waited(since: datetime | None) -> str:
+    """How long something has waited until now, in words; a dash for none."""
+    return "–" if since is None else _words((timezone.now() - since).total_seconds())
+
+
+@register.filter
+def day(value: date | datetime | None) -> str | SafeString:
+    """The day as "3 Mar 2027" (an instant in the viewer's zone, its time on hover); a dash for none."""
+    if value is None:
+        return "–"
+    if isinstance(value, datetime):
+        local = timezone.localtime(value)
+        return format_html(
+            '<time datetime="{}" title="{}">{}</time>',
+            value.isoformat(),
+            format_date(local, "j M Y, H:i T"),
+            format_date(local, "j M Y"),
+        )
+    return format_date(value, "j M Y")
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """A count with a thin space between thousands; a dash for unknown."""
+    return "–" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+@register.filter
+def signed(value: int) -> str:
+    """A difference with its sign: +4, −4, ±0."""
+    return f"+{number(value)}" if value > 0 else f"\N{MINUS SIGN}{number(-value)}" if value < 0 else "±0"
+
+
+@register.simple_tag
+def gpus(count: int | None, model: object = "") -> str | SafeString:
+    """A count of whole GPUs with its model: "512 H100"."""
+    if not model:
+        return ngettext("%(n)s GPU", "%(n)s GPUs", count or 0) % {"n": number(count)}
+    return format_html('<span class="nowrap">{} {}</span>', number(count), model)
+
+
+@register.filter
+def gpu_hours(hours: float | Decimal | None) -> str | SafeString:
+    """GPU-hours rounded to what a person can hold (1.2 M GPU-h), exact on hover."""
+    if hours is None:
+        return "–"
+    exact = float(hours)
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if exact >= size:
+            figure = exact / size
+            rounded = f"{figure:.1f}" if figure < 10 else f"{figure:.0f}"
+            return format_html(
+                '<span class="nowrap" title="{} GPU-h">{} {} GPU-h</span>', number(round(exact)), rounded, unit
+            )
+    return format_html('<span class="nowrap">{} GPU-h</span>', number(round(exact)))
+
+
+@register.simple_tag
+def pill(state: str, word: object = "") -> SafeString:
+    """A state as a pill: icon, word and tone; unknown states look neutral."""
+    tone, icon = LOOKS.get(str(state), ("", "minus"))
+    return format_html(
+        '<span class="pill{}">{}{}</span>',
+        f" pill-{tone}" if tone else "",
+        heroicon_micro(icon, aria_hidden="true"),
+        word or str(state).replace("_", " "),
+    )
+
+
+@register.simple_tag
+def state_pill(row: Any) -> SafeString:
+    """The pill of a row with a `state`."""
+    return pill(row.state, row.get_state_display())
+
+
+@register.filter
+def division_mark(division: Any) -> SafeString:
+    """The division's name with its colour and shape; other divisions than the two known ones look neutral."""
+    return format_html('<span class="division division-{}">{}</span>', division.slug, division.name)
+
+
+@register.simple_tag
+def bar(total: int, *parts: object, label: str = "", large: bool = False) -> SafeString:
+    """A bar of `total`, drawn by the server: `parts` are pairs of a number and a fill name ("research", "accent", ...)."""
+    numbers, fills = parts[0::2], parts[1::2]
+    width, at, boxes = max(int(total), sum(int(str(n)) for n in numbers), 1), 0.0, []
+    for count, fill in zip(numbers, fills, strict=True):
+        share = int(str(count)) * BAR_WIDTH / width
+        boxes.append((f"{at:.1f}", f"{max(share - 1.5, 0):.1f}" if share else "0", fill))
+        at += share
+    drawn = format_html_join("", '<rect x="{}" y="0" width="{}" height="12" class="fill-{}"/>', boxes)
+    return format_html(
+        '<svg class="bar{}" viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
+        " bar-large" if large else "",
+        label,
+        drawn,
+    )
+
+
+@dataclass(frozen=True)
+class Field:
+    """A form field as the page shows it: label, control, help, errors, tied together for screen readers."""
+
+    bound: BoundField
+    control: str
+    is_choice_of_boxes: bool
+
+    @property
+    def label(self) -> str:
+        return self.bound.label
+
+    @property
+    def required(self) -> bool:
+        return self.bound.field.required
+
+    @property
+    def help(self) -> str:
+        return self.bound.help_text
+
+    @property
+    def errors(self) -> list[str]:
+        return self.bound.errors
+
+
+@register.inclusion_tag("parts/field.html")
+def field(bound: BoundField, **attributes: object) -> dict[str, Field]:
+    """A form field with its label, help and errors; keyword arguments become attributes of the control (a_b -> a-b)."""
+    widget = bound.field.widget
+    attrs = {name.replace("_", "-"): str(value) for name, value in attributes.items()}
+    boxes = isinstance(widget, CheckboxInput | CheckboxSelectMultiple | RadioSelect)
+    kind = "form-check-input" if boxes else "form-select" if isinstance(widget, Select) else "form-control"
+    attrs["class"] = f"{kind} is-invalid" if bound.errors else kind
+    described = [f"{bound.auto_id}_helptext"] if bound.help_text else []
+    if bound.errors:
+        attrs["aria-invalid"] = "true"
+        described.append(f"{bound.auto_id}_error")
+    if described:
+        attrs["aria-describedby"] = " ".join(described)
+    return {"field": Field(bound, bound.as_widget(attrs=attrs), isinstance(widget, RadioSelect))}
+
+
+@register.simple_tag
+def check(bound: BoundField) -> SafeString:
+    """A single tick box with its label beside it."""
+    return format_html(
+        '<label class="check">{}<span>{}</span></label>',
+        bound.as_widget(attrs={"class": "form-check-input"}),
+        conditional_escape(bound.label),
+    )
