@@ -84,7 +84,3 @@ def write_private(path: Path, text: str) -> None:
     fresh.touch(mode=0o600)
     fresh.write_text(text)
     fresh.replace(path)
-
-
-if __name__ == "__main__":
-    Home(allot_home()).remove()

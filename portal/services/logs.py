@@ -8,6 +8,7 @@ from typing import IO
 LOG_LIMIT_BYTES = 20_000_000
 # A broken child may fail on each request; the terminal stays readable, the file has the rest.
 SHOWN_LINES_A_LOOK = 20
+SHOWN_LINE_CHARACTERS = 400
 TROUBLE = re.compile(r"\b(ERROR|CRITICAL|FATAL|PANIC)\b|Traceback|level='(error|critical)'")
 
 
@@ -33,7 +34,8 @@ class ChildLog:
         self._seen_bytes = size
         if size > LOG_LIMIT_BYTES:
             self._turn_over()
-        return [line for line in fresh.splitlines() if self._trouble.search(line)][:SHOWN_LINES_A_LOOK]
+        troubles = [line for line in fresh.splitlines() if self._trouble.search(line)]
+        return [line[:SHOWN_LINE_CHARACTERS] for line in troubles[:SHOWN_LINES_A_LOOK]]
 
     def last_lines(self, count: int) -> list[str]:
         """The end of the log."""

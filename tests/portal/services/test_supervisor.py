@@ -9,6 +9,9 @@ import pytest
 import redis
 
 from portal.services.claims import started_ticks
+from portal.services.clean import clean
+from portal.services.errors import AlreadyRunning
+from portal.services.home import Home
 from tests.portal.services.runs import END_LIMIT_S, left, stand_in, started, until
 
 pytestmark = pytest.mark.faults
@@ -90,6 +93,19 @@ def test_a_second_start_is_refused_while_one_runs_and_works_after_it(home):
         "Stop that one first, or set ALLOT_HOME to another folder for a second one.\n"
     )
     assert alive
+
+
+def test_a_state_folder_from_which_something_runs_is_not_cleaned_away(home):
+    with started(home, *stand_in("web=steady")) as run:
+        run.until_said("allot: ready")
+
+        with pytest.raises(AlreadyRunning):
+            clean(Home(home))
+        kept = (home / "notes").exists()
+        run.end(signal.SIGTERM)
+        clean(Home(home))
+
+        assert (kept, home.exists()) == (True, False)
 
 
 def test_a_killed_supervisor_leaves_no_process_and_the_next_start_finds_its_data(home):

@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from portal.services.clean import clean
 from portal.services.home import CHECKOUT, Home
 from tests.portal.services.runs import END_LIMIT_S, left, stand_in, started, until
 
@@ -70,7 +71,7 @@ def test_root_without_user_namespaces_runs_postgres_as_nobody_and_keeps_its_data
 
     outside = Path((home / "outside").read_text())
     modes = [oct((outside / name).stat().st_mode & 0o777) for name in (".", "run", "data")]
-    Home(home).remove()
+    clean(Home(home))
     assert "run as nobody" in run.said
     assert (owner, answer, remaining, modes) == (65534, (42,), [], ["0o711", "0o700", "0o700"])
     assert (outside.exists(), home.exists()) == (False, False)

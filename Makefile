@@ -1,0 +1,62 @@
+# A start needs python3, pip and make only. `make demo`: a lab to look at; `make test`: all tests.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+NODES ?= 777
+FLEET ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo up test check bench bench-poll drill lock clean
+
+# exec: Ctrl-C reaches the supervisor once, and nothing stands between it and the terminal.
+demo: $(VENV)/requirements.stamp
+	@exec $(RUN) manage.py up --demo --simulate
+
+up: $(VENV)/requirements.stamp
+	@exec $(RUN) manage.py up
+
+test: $(VENV)/requirements-dev.stamp
+	$(RUN) -m pytest
+
+check: $(VENV)/requirements-dev.stamp
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+	$(RUN) -m djlint templates --check --quiet
+	$(RUN) -m djlint templates --lint --quiet
+	$(RUN) manage.py makemigrations --check --dry-run
+	$(RUN) manage.py check
+
+bench: $(VENV)/requirements-dev.stamp
+	@set -e; for file in tests/benchmarks/bench_*.py; do $(RUN) -m tests.benchmarks.$$(basename $$file .py); done
+
+bench-poll: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.benchmarks.bench_poll --nodes $(NODES)
+
+drill: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.drill $(if $(FLEET),--fleet $(FLEET))
+
+# Hashes for every Python that pyproject.toml allows: some packages are needed by the older ones only.
+lock: $(VENV)/requirements-dev.stamp
+	$(RUN) -m pip install --quiet uv
+	$(RUN) -m uv pip compile --universal --generate-hashes --quiet requirements.txt -o requirements.lock
+
+# Debian's python3 has no ensurepip, so that `python3 -m venv` fails there; the system's pip installs into the new
+# environment from outside.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv --without-pip $(VENV)
+
+$(VENV)/requirements.stamp: requirements.txt | $(VENV)/bin/python
+	$(PYTHON) -m pip --python $(RUN) install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/requirements-dev.stamp: requirements.txt requirements-dev.txt | $(VENV)/bin/python
+	$(PYTHON) -m pip --python $(RUN) install --quiet -r requirements-dev.txt
+	@touch $@ $(VENV)/requirements.stamp
+
+# The state folder with its database goes, too; the environment stays.
+clean:
+	$(PYTHON) -m portal.services.clean
+	rm -rf staticfiles test-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
