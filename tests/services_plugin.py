@@ -28,7 +28,7 @@ def start() -> None:
     lock = os.open(home.root / "pytest.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.environ["ALLOT_HOME"] = str(home.root)
-    children = []
+    children: list[Child] = []
     atexit.register(_stop, children, home, os.getpid())
     if not os.environ.get("REDIS_URL"):
         children.append(_start(valkey.prepare(home), home))
@@ -38,7 +38,7 @@ def start() -> None:
         os.environ["DATABASE_URL"] = (home.run / "database_url").read_text()
     deadline_s = time.monotonic() + START_LIMIT_S
     for child in children:
-        while not child.spec.ready():
+        while child.spec.ready and not child.spec.ready():
             if child.ended() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError("\n".join([f"{child.spec.name} did not start:", *child.log.last_lines(20)]))
             time.sleep(0.02)

@@ -66,7 +66,8 @@ class Claim:
 
     def _noted(self) -> dict[str, int]:
         with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-            return json.loads(self._path.read_text())
+            noted: dict[str, int] = json.loads(self._path.read_text())
+            return noted
         return {}
 
 
