@@ -72,3 +72,18 @@ class WrongCordon(InventoryError):
         super().__init__(message)
         self.message = message
         self.facts = facts
+
+
+class BadFleetFile(InventoryError):
+    """A fleet file says something that cannot be; nothing of it was imported. `column`: its name, or its number."""
+
+    code = "bad_fleet_file"
+
+    def __init__(self, line: int, column: str, why: str) -> None:
+        super().__init__(line, column, why)
+        self.line = line
+        self.column = column
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.why}"

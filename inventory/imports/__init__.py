@@ -1,0 +1,7 @@
+"""Fleets declared by files: read, compared with what is known, written in one transaction."""
+
+from inventory.imports.declared import DeclaredNode
+from inventory.imports.files import read_fleet_file
+from inventory.imports.store import Change, ImportReport, LeftOut, import_fleet
+
+__all__ = ["Change", "DeclaredNode", "ImportReport", "LeftOut", "import_fleet", "read_fleet_file"]
