@@ -1,6 +1,7 @@
 """The driver of nodes that run the node agent: HTTPS, kept alive, each node's certificate pinned."""
 
 import re
+import sys
 from datetime import UTC, datetime
 
 import aiohttp
@@ -29,6 +30,8 @@ REQUEST_TIMEOUT_S = 5
 KEEPALIVE_S = 120
 # A node of 128 units with 50 processes each says about 0.6 MB; more is not an observation.
 ANSWER_MOST_BYTES = 4 * 1024 * 1024
+# Before this version a connection to a hung node stays half closed for 30 s, and past the end of its loop.
+TLS_CLOSE_WAITS_FOR_PEER = sys.version_info < (3, 12, 8)
 SHA256_HEX = re.compile("[0-9a-fA-F]{64}")
 
 
@@ -37,7 +40,9 @@ class AgentDriver:
 
     def __init__(self, *, request_timeout_s: float = REQUEST_TIMEOUT_S) -> None:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=KEEPALIVE_S, enable_cleanup_closed=TLS_CLOSE_WAITS_FOR_PEER
+            ),
             timeout=aiohttp.ClientTimeout(total=request_timeout_s, connect=min(CONNECT_TIMEOUT_S, request_timeout_s)),
             cookie_jar=aiohttp.DummyCookieJar(),
             # A compressed answer could unpack to any size.

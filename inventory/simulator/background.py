@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 from inventory.simulator.control import Control
@@ -14,17 +15,26 @@ START_TIMEOUT_S = 60
 
 @contextmanager
 def in_background(fleet: SimulatedFleet) -> Iterator[Control]:
-    """The fleet runs until the block ends; its remote control."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="simulated fleet", daemon=True)
+    """The fleet runs until the block ends; its remote control. Raises what starting it raises."""
+    ready: Future[Callable[[], object]] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(fleet, ready)), name="simulated fleet", daemon=True)
     thread.start()
+    end = ready.result(START_TIMEOUT_S)
     try:
-        asyncio.run_coroutine_threadsafe(fleet.start(), loop).result(START_TIMEOUT_S)
-        try:
-            yield Control(port=fleet.desk.port, token=fleet.desk.token)
-        finally:
-            asyncio.run_coroutine_threadsafe(fleet.stop(), loop).result(START_TIMEOUT_S)
+        yield Control(port=fleet.desk.port, token=fleet.desk.token)
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        end()
         thread.join()
-        loop.close()
+
+
+async def _serve(fleet: SimulatedFleet, ready: Future[Callable[[], object]]) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        await fleet.start()
+    except Exception as error:
+        # It belongs to the thread that waits for the fleet.
+        ready.set_exception(error)
+        return
+    ready.set_result(lambda: loop.call_soon_threadsafe(ended.set))
+    await ended.wait()
+    await fleet.stop()

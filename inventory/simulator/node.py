@@ -83,7 +83,8 @@ class SimulatedNode:
 
     async def listen(self, context: ssl.SSLContext) -> None:
         """The port is open. Raises OSError if somebody else has it."""
-        self._server = web.Server(self._answer, access_log=None)
+        # Cancelled when the caller hangs up: else each poll of a hung node would leave a task that waits for ever.
+        self._server = web.Server(self._answer, access_log=None, handler_cancellation=True)
         self._listener = await asyncio.get_running_loop().create_server(
             self._server, HOST, self.port, ssl=context, backlog=16
         )
