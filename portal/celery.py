@@ -6,7 +6,7 @@ The broker carries hints only: every tick reads what to do from the database, so
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -64,3 +64,9 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def use_django_logging(**_kwargs: object) -> None:
     """Django's logging settings hold in workers too."""
+
+
+@worker_process_init.connect
+def go_with_the_worker(**_kwargs: object) -> None:
+    """A slot of a killed worker does not go on with its task beside the next worker."""
+    die_with_parent()

@@ -25,8 +25,10 @@ def start() -> None:
     _sweep()
     home = Home(Path(tempfile.mkdtemp(prefix=PREFIX)))
     home.create()
-    lock = os.open(home.root / "pytest.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    # Locked before it has its name: another run must not find it free.
+    lock = os.open(home.root / "lock.new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    (home.root / "lock.new").rename(home.root / "pytest.lock")
     os.environ["ALLOT_HOME"] = str(home.root)
     children: list[Child] = []
     atexit.register(_stop, children, home, os.getpid())
