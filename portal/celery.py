@@ -12,6 +12,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 from django.conf import settings
 
+from portal.services.tether import die_with_parent
+
 TIME_LIMIT_S = 300  # a task that takes longer hangs; must stay below the visibility timeout
 SOFT_TIME_LIMIT_S = 240
 VISIBILITY_TIMEOUT_S = 900  # a message of a lost worker comes back after this at the latest
