@@ -1,0 +1,25 @@
+"""Days as people type them, inclusive and in one time zone, and the instants that they mean."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+def start_of(day: date, zone: ZoneInfo) -> datetime:
+    """The instant (UTC) at which that day begins in `zone`; the first one where a clock change skips midnight."""
+    return datetime.combine(day, time.min, zone).astimezone(UTC)
+
+
+def day_of(instant: datetime, zone: ZoneInfo) -> date:
+    """The day that it is in `zone` at that instant."""
+    return instant.astimezone(zone).date()
+
+
+def plus_days(instant: datetime, days: int, zone: ZoneInfo) -> datetime:
+    """The same time on the clock in `zone` so many days later (UTC), whatever the clocks did in between."""
+    local = instant.astimezone(zone)
+    return (local.replace(tzinfo=None) + timedelta(days=days)).replace(tzinfo=zone, fold=local.fold).astimezone(UTC)
+
+
+def last_day(until: datetime, zone: ZoneInfo) -> date:
+    """The last day in `zone` of something that ends before `until`."""
+    return day_of(until - timedelta(microseconds=1), zone)

@@ -1,0 +1,163 @@
+"""Grants: whole GPUs promised from instant to instant, only where they fit at each; ended early by a person."""
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import F
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from allocations import queries, rules
+from allocations.capacity import Booking, Kind, Shortage
+from allocations.days import day_of, last_day, plus_days, start_of
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, Stale, WrongState
+from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.models import Grant, Person, Pitch, Project, SignOff
+from allocations.notify import link, tell
+from inventory import trail
+from inventory.models import GpuModel
+
+
+@one_at_a_time
+def issue_grant(*, pitch: Pitch, gpus: int, by: Person) -> Grant:
+    """`gpus` whole GPUs are promised to the project of a pitch that all its roles have signed in this round.
+
+    From the pitch's first day, or now if that has come, for its full length. Locks the shares of that GPU model:
+    promises are made one at a time. Raises NotAllowed, WrongState, OverShare, OverCapacity.
+    """
+    rules.require(by, "sign_pitch", pitch)
+    lock_row(pitch)
+    if pitch.state != Pitch.State.SUBMITTED:
+        raise WrongState(_("A pitch is granted while it waits for signatures, not when it is %(state)s.") % {
+            "state": pitch.get_state_display()
+        }, state=pitch.state)  # fmt: skip
+    _require_all_signed(pitch, gpus)
+    lock_shares(pitch.model)
+    now = timezone.now()
+    starts_at, ends_at = promised_time(pitch.start_on, pitch.days, now=now)
+    require_room(project=pitch.project, model=pitch.model, gpus=gpus, starts_at=starts_at, ends_at=ends_at)
+    grant = Grant.objects.create(
+        pitch=pitch, project=pitch.project, model=pitch.model, gpus=gpus, whole_nodes=pitch.whole_nodes,
+        one_island=pitch.one_island, starts_at=starts_at, ends_at=ends_at, issued_by=by, issued_at=now,
+    )  # fmt: skip
+    trail.record(
+        "grant.issued", grant, by=by, gpus=gpus, model=pitch.model.name, project=pitch.project.slug,
+        pitch=pitch.public_id, starts_at=starts_at, ends_at=ends_at,
+    )  # fmt: skip
+    return grant
+
+
+@one_at_a_time
+def end_grant(*, grant: Grant, by: Person, reason: str) -> Grant:
+    """The promise ends now, or before it began; what it held is free for planning at once. The lead hears of it.
+
+    Raises NotAllowed, BadTerms without a reason, WrongState when it has ended, Stale when somebody was first.
+    """
+    rules.require(by, "end_grant", grant)
+    if not reason.strip():
+        raise BadTerms(_("Say why the grant ends early."), field="reason")
+    end_early(grant, by=by, reason=reason)
+    return grant
+
+
+def end_early(grant: Grant, *, by: Person, reason: str) -> None:
+    """The promise ends now, for a caller that has checked that `by` may do that, in the caller's transaction.
+
+    Raises WrongState when it has ended, Stale when somebody was first.
+    """
+    now = timezone.now()
+    if grant.ended_at is not None or grant.ends_at <= now:
+        raise WrongState(_("This grant has ended already."), ends_at=grant.ends_at)
+    before = grant.ends_at
+    after = max(now, grant.starts_at)
+    ended = Grant.objects.filter(pk=grant.pk, ended_at=None, ends_at__gt=F("starts_at"))
+    if ended.update(ends_at=after, ended_at=now, ended_by=by) != 1:
+        raise Stale(_("Somebody else has ended this grant."), grant=str(grant.public_id))
+    grant.ends_at, grant.ended_at, grant.ended_by = after, now, by
+    event = trail.record("grant.ended", grant, by=by, reason=reason, before=before, after=after, gpus=grant.gpus)
+    tell(
+        event,
+        {grant.project.lead},
+        _("%(project)s: a grant of %(gpus)s %(model)s has ended")
+        % {"project": grant.project.name, "gpus": grant.gpus, "model": grant.model.name},
+        _("%(person)s ended it early: %(reason)s\nIt was promised until %(before)s.\n\n%(link)s")
+        % {
+            "person": by.name,
+            "reason": reason,
+            "before": _spoken(last_day(before, site_zone())),
+            "link": link("grants", grant.public_id),
+        },
+    )
+
+
+def promised_time(start_on: date, days: int, *, now: datetime) -> tuple[datetime, datetime]:
+    """The half-open time of a promise: from that day, or `now` if it has come, for so many days of the site."""
+    zone = site_zone()
+    starts_at = max(start_of(start_on, zone), now)
+    return starts_at, plus_days(starts_at, days, zone)
+
+
+def require_room(*, project: Project, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime) -> None:
+    """So many GPUs could be promised to the project at each instant of that time; locks nothing.
+
+    Raises OverShare or OverCapacity with the numbers of the worst stretch.
+    """
+    ask = Booking(starts_at, ends_at, gpus)
+    short = queries.capacity_of(model, at=starts_at).shortage(project.division, ask)
+    if short is None:
+        return
+    numbers = {
+        "division": project.division.name,
+        "model": model.name,
+        "left": max(0, short.limit_gpus - short.promised_gpus),
+        "limit": short.limit_gpus,
+        "asked": gpus,
+        "when": _stretch(short),
+    }
+    facts = {
+        "model": model.name, "division": project.division.slug, "limit_gpus": short.limit_gpus,
+        "promised_gpus": short.promised_gpus, "left_gpus": numbers["left"], "asked_gpus": gpus,
+        "short_gpus": short.short_gpus, "free_gpus": short.free_gpus, "at": short.at, "until": short.until,
+    }  # fmt: skip
+    if short.kind == Kind.SHARE:
+        raise OverShare(
+            _("%(division)s has %(left)s of %(limit)s %(model)s left %(when)s; you asked for %(asked)s.") % numbers,
+            **facts,
+        )
+    raise OverCapacity(
+        _("%(left)s of %(limit)s healthy %(model)s are left %(when)s; you asked for %(asked)s.") % numbers, **facts
+    )
+
+
+def site_zone() -> ZoneInfo:
+    """The zone in which people type days."""
+    return ZoneInfo(settings.SITE_TIME_ZONE)
+
+
+def _require_all_signed(pitch: Pitch, gpus: int) -> None:
+    signed = SignOff.objects.filter(pitch=pitch, round=pitch.round, verdict=SignOff.Verdict.APPROVE, gpus=gpus)
+    missing = pitch.roles.exclude(pk__in=signed.values("role"))
+    names = [role.name for role in missing]
+    if names or not signed.exists():
+        raise NotAllowed(
+            _("These roles have not signed for %(gpus)s GPUs: %(roles)s.") % {"gpus": gpus, "roles": ", ".join(names)},
+            roles=names,
+        )
+
+
+def _stretch(short: Shortage) -> str:
+    zone = site_zone()
+    first = day_of(short.at, zone)
+    if short.until is None:
+        return _("from %(first)s on") % {"first": _spoken(first)}
+    last = last_day(short.until, zone)
+    if last <= first:
+        return _("on %(first)s") % {"first": _spoken(first)}
+    return _("from %(first)s to %(last)s") % {"first": _spoken(first), "last": _spoken(last)}
+
+
+def _spoken(day: date) -> str:
+    this_year = day.year == day_of(timezone.now(), site_zone()).year
+    return date_format(day, "j F" if this_year else "j F Y")

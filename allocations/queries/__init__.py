@@ -1,0 +1,61 @@
+"""What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
+
+from allocations.queries.decisions import (
+    grants_visible_to,
+    pitches_visible_to,
+    projects_visible_to,
+    queue_of,
+    roles_that_wait,
+    roles_to_sign,
+    splits_visible,
+    splits_waiting_for,
+)
+from allocations.queries.people import (
+    holders_of,
+    projects_with,
+    roles_for_pitch,
+    roles_for_split,
+    roles_of,
+    without_signer,
+)
+from allocations.queries.promises import (
+    DivisionCapacity,
+    ModelCapacity,
+    Percents,
+    SplitEffect,
+    capacities_of,
+    capacity_of,
+    coming_splits,
+    effective_split,
+    percents_of,
+    preview_split,
+    promised_until,
+)
+
+__all__ = [
+    "DivisionCapacity",
+    "ModelCapacity",
+    "Percents",
+    "SplitEffect",
+    "capacities_of",
+    "capacity_of",
+    "coming_splits",
+    "effective_split",
+    "grants_visible_to",
+    "holders_of",
+    "percents_of",
+    "pitches_visible_to",
+    "preview_split",
+    "projects_visible_to",
+    "projects_with",
+    "promised_until",
+    "queue_of",
+    "roles_for_pitch",
+    "roles_for_split",
+    "roles_of",
+    "roles_that_wait",
+    "roles_to_sign",
+    "splits_visible",
+    "splits_waiting_for",
+    "without_signer",
+]

@@ -1,0 +1,205 @@
+"""What each division may promise, has promised and has left of a GPU model over time; the split that is in force."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import F, QuerySet, prefetch_related_objects
+
+from allocations import capacity
+from allocations.capacity import Booking, Shortage, SplitTerm, Timeline
+from allocations.models import Division, Grant, Split
+from inventory import queries as facts
+from inventory.models import GpuModel
+
+# GPU model name ("": every model that is not named) -> division slug -> percent; what is left of 100 is the reserve.
+Percents = Mapping[str, Mapping[str, Decimal]]
+
+
+@dataclass(frozen=True)
+class DivisionCapacity:
+    """GPUs of one model that a division may promise (`share`), has promised, and could still promise (`free`).
+
+    `free` goes by the share and by what is healthy; below 0 it is debt.
+    """
+
+    division: Division
+    share: Timeline
+    promised: Timeline
+    free: Timeline
+
+    @property
+    def debt(self) -> Timeline:
+        """How far the promises stand above the share, 0 where they do not."""
+        return capacity.debt(share=self.share, promised=self.promised)
+
+
+@dataclass(frozen=True)
+class ModelCapacity:
+    """One GPU model over time; true from the instant on that was asked for. `divisions`: slug -> its numbers."""
+
+    model: GpuModel
+    healthy: Timeline
+    promised: Timeline
+    divisions: Mapping[str, DivisionCapacity]
+
+    def shortage(self, division: Division, ask: Booking) -> Shortage | None:
+        """The worst stretch in which the ask does not fit, None if it fits at every instant."""
+        own = self.divisions[division.slug]
+        return capacity.shortage(
+            ask,
+            share=own.share,
+            healthy=self.healthy,
+            promised_division=own.promised,
+            promised_model=self.promised,
+        )
+
+    def earliest_start(self, division: Division, ask: Booking, *, latest: datetime | None = None) -> datetime | None:
+        """The first instant from the ask's own on at which it would fit for its whole length; None: never."""
+        own = self.divisions[division.slug]
+        return capacity.earliest_start(
+            ask,
+            share=own.share,
+            healthy=self.healthy,
+            promised_division=own.promised,
+            promised_model=self.promised,
+            latest=latest,
+        )
+
+
+@dataclass(frozen=True)
+class SplitEffect:
+    """What a split would do to a division and a GPU model on its first instant. `debt_gpus`: the worst from then on."""
+
+    model: GpuModel
+    division: Division
+    before_gpus: int
+    after_gpus: int
+    promised_gpus: int
+    debt_gpus: int
+
+
+def capacity_of(model: GpuModel, *, at: datetime) -> ModelCapacity:
+    """The model's numbers from `at` on; a constant number of queries."""
+    return capacities_of([model], at=at)[0]
+
+
+def capacities_of(models: Iterable[GpuModel] | None = None, *, at: datetime) -> list[ModelCapacity]:
+    """The numbers of each model (None: of all, by name) from `at` on; a constant number of queries."""
+    return _capacities(models, at, _signed_splits(at))
+
+
+def effective_split(at: datetime) -> Split | None:
+    """The signed split in force at that instant, with its lines; None before the first."""
+    splits = Split.objects.filter(state=Split.State.SIGNED, starts_at__lte=at)
+    newest = splits.order_by("-starts_at", "-signed_at", "-pk")
+    return newest.prefetch_related("lines__division", "lines__model").first()
+
+
+def coming_splits(at: datetime) -> QuerySet[Split]:
+    """Signed splits whose day is still to come, soonest first."""
+    splits = Split.objects.filter(state=Split.State.SIGNED, starts_at__gt=at).order_by("starts_at", "signed_at", "pk")
+    return splits.prefetch_related("lines__division", "lines__model")
+
+
+def percents_of(split: Split) -> dict[str, dict[str, Decimal]]:
+    """The split's lines as people propose them."""
+    percents: dict[str, dict[str, Decimal]] = defaultdict(dict)
+    prefetch_related_objects([split], "lines__division", "lines__model")
+    for line in split.lines.all():
+        percents[line.model.name if line.model else ""][line.division.slug] = line.percent
+    return dict(percents)
+
+
+def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffect]:
+    """Who would have how many and who would stand over, if these percents came into force at `starts_at`.
+
+    Models by name, each with its divisions in their order; later signed splits stay where they are.
+    """
+    signed = _signed_splits(starts_at)
+    at_once = sum(begins <= starts_at for begins, _ in signed)
+    proposed = [*signed[:at_once], (starts_at, percents), *signed[at_once:]]
+    effects = []
+    for before, after in zip(_capacities(None, starts_at, signed), _capacities(None, starts_at, proposed), strict=True):
+        for slug, own in after.divisions.items():
+            effects.append(
+                SplitEffect(
+                    model=after.model,
+                    division=own.division,
+                    before_gpus=before.divisions[slug].share.at(starts_at),
+                    after_gpus=own.share.at(starts_at),
+                    promised_gpus=own.promised.at(starts_at),
+                    debt_gpus=max(step.gpus for step in own.debt.steps(starts_at, None)),
+                )
+            )
+    return effects
+
+
+def promised_until(*, at: datetime) -> QuerySet[Grant]:
+    """Grants that promise something at `at` or later."""
+    return Grant.objects.filter(ends_at__gt=at).exclude(ends_at=F("starts_at"))
+
+
+def _capacities(
+    models: Iterable[GpuModel] | None, at: datetime, splits: Sequence[tuple[datetime, Percents]]
+) -> list[ModelCapacity]:
+    models = list(GpuModel.objects.order_by("name") if models is None else models)
+    divisions = list(Division.objects.all())
+    here, out = facts.healthy_counts(), _outages()
+    promised: dict[tuple[int, int], list[Booking]] = defaultdict(list)
+    for model_id, division_id, starts_at, ends_at, gpus in (
+        promised_until(at=at)
+        .filter(model__in=models)
+        .order_by()
+        .values_list("model_id", "project__division_id", "starts_at", "ends_at", "gpus")
+    ):
+        promised[model_id, division_id].append(Booking(starts_at, ends_at, gpus))
+    return [
+        _capacity(
+            model,
+            capacity.healthy(here.get(model.pk, 0), out[model.pk]),
+            [(division, Timeline.of(0, promised[model.pk, division.pk])) for division in divisions],
+            [SplitTerm(begins, percents.get(model.name, percents.get("", {}))) for begins, percents in splits],
+        )
+        for model in models
+    ]
+
+
+def _capacity(
+    model: GpuModel, healthy: Timeline, promised: list[tuple[Division, Timeline]], terms: list[SplitTerm]
+) -> ModelCapacity:
+    total = sum((line for _, line in promised), Timeline.constant(0))
+    shares = {division.slug: capacity.share(healthy, terms, division.slug) for division, _ in promised}
+    return ModelCapacity(
+        model=model,
+        healthy=healthy,
+        promised=total,
+        divisions={
+            division.slug: DivisionCapacity(
+                division=division,
+                share=shares[division.slug],
+                promised=line,
+                free=capacity.free(
+                    share=shares[division.slug], healthy=healthy, promised_division=line, promised_model=total
+                ),
+            )
+            for division, line in promised
+        },
+    )
+
+
+def _outages() -> dict[int, list[Booking]]:
+    outages: dict[int, list[Booking]] = defaultdict(list)
+    for outage in facts.outages():
+        outages[outage.model_id].append(Booking(outage.starts_at, outage.ends_at, outage.gpus))
+    return outages
+
+
+def _signed_splits(at: datetime) -> list[tuple[datetime, Percents]]:
+    """The split in force at `at` and those after it, the one that holds last where two begin at one instant."""
+    in_force = effective_split(at)
+    return [
+        (split.starts_at, percents_of(split)) for split in ([in_force] if in_force else []) + list(coming_splits(at))
+    ]

@@ -1,0 +1,159 @@
+"""Who may do what to which row: predicates over roles and object permissions.
+
+Being a superuser gives nothing but the administration. A pitch is one's own when one pitched it: the lead and the other
+members of its project may sign, since a decider often works in the projects of the division.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from allocations import queries
+from allocations.errors import NotAllowed
+from allocations.models import Division, Person, Pitch, Project, Role
+
+Power = Role.Power
+roles_of = queries.roles_of
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`allows` says whether the person may do it to the row, `who` names the roles and people that may."""
+
+    allows: Callable[[Person, Any], bool]
+    who: Callable[[Any], list[str]]
+
+
+def holds(person: Person, slug: str) -> bool:
+    """Whether the person holds the role of that slug now."""
+    return any(role.slug == slug for role in roles_of(person))
+
+
+def can(person: Person, action: str, row: Any = None) -> bool:
+    """Whether the person may do that, to `row` where the action is about one; an unknown action is a KeyError."""
+    return person.is_active and RULES[action].allows(person, row)
+
+
+def require(person: Person, action: str, row: Any = None) -> None:
+    """The person may do that; else raises NotAllowed, which names who may."""
+    if can(person, action, row):
+        return
+    who = RULES[action].who(row)
+    if action == "sign_pitch" and row.pitcher_id == person.pk:
+        message = _("Nobody signs a pitch of their own. Those who sign this one: %(who)s.")
+    elif who:
+        message = _("You may not do that. Those who may: %(who)s.")
+    else:
+        message = _("You may not do that, and there is nobody who may: ask an admin to give somebody the role.")
+    raise NotAllowed(message % {"who": ", ".join(who)}, action=action, who=who)
+
+
+def _has_power(person: Person, *powers: Power) -> bool:
+    return any(role.power in powers for role in roles_of(person))
+
+
+def _decides_for(person: Person, division: Division) -> bool:
+    return any(role.power == Power.DECIDE and role.division_id in (None, division.pk) for role in roles_of(person))
+
+
+def _may(person: Person, permission: str, project: Project) -> bool:
+    return queries.projects_with(person, permission).filter(pk=project.pk).exists()
+
+
+def _holds_one_of(person: Person, roles: list[Role]) -> bool:
+    return bool(set(roles) & set(roles_of(person)))
+
+
+def _signs(person: Person, pitch: Pitch) -> bool:
+    return pitch.pitcher_id != person.pk and _holds_one_of(person, list(pitch.roles.all()))
+
+
+def _with_power(*powers: Power) -> list[str]:
+    return [role.name for role in Role.objects.filter(power__in=powers)]
+
+
+def _deciders(division: Division) -> list[str]:
+    roles = Role.objects.filter(power=Power.DECIDE)
+    return [role.name for role in roles if role.division_id in (None, division.pk)]
+
+
+def _lead(project: Project) -> list[str]:
+    return [_("%(person)s (lead of %(project)s)") % {"person": project.lead.name, "project": project.name}]
+
+
+def _members(project: Project) -> list[str]:
+    return [_("the members of %(project)s") % {"project": project.name}]
+
+
+def _named(roles: list[Role]) -> list[str]:
+    return [role.name for role in roles]
+
+
+def _by_power(*powers: Power) -> Rule:
+    return Rule(lambda person, _row: _has_power(person, *powers), lambda _row: _with_power(*powers))
+
+
+def _by_lead_or(*powers: Power) -> Rule:
+    return Rule(
+        lambda person, project: _may(person, "lead_project", project) or _has_power(person, *powers),
+        lambda project: [*_lead(project), *_with_power(*powers)],
+    )
+
+
+RULES: dict[str, Rule] = {
+    "see_pitch": Rule(
+        lambda person, pitch: queries.pitches_visible_to(person).filter(pk=pitch.pk).exists(),
+        lambda pitch: [*_deciders(pitch.project.division), *_with_power(Power.OPERATE, Power.AUDIT)],
+    ),
+    # Ops too: they write down what was agreed by word of mouth; it is signed as any other pitch.
+    "pitch_for": Rule(
+        lambda person, project: _may(person, "pitch_for_project", project) or _has_power(person, Power.OPERATE),
+        lambda project: [*_members(project), *_with_power(Power.OPERATE)],
+    ),
+    "back_date": _by_power(Power.OPERATE),
+    "edit_pitch": Rule(lambda person, pitch: pitch.pitcher_id == person.pk, lambda pitch: [pitch.pitcher.name]),
+    "withdraw_pitch": Rule(
+        lambda person, pitch: pitch.pitcher_id == person.pk or _may(person, "lead_project", pitch.project),
+        lambda pitch: [pitch.pitcher.name, *_lead(pitch.project)],
+    ),
+    "sign_pitch": Rule(_signs, lambda pitch: _named(list(pitch.roles.all()))),
+    "propose_split": Rule(
+        lambda person, _row: _holds_one_of(person, queries.roles_for_split()),
+        lambda _row: _named(queries.roles_for_split()),
+    ),
+    "sign_split": Rule(
+        lambda person, split: _holds_one_of(person, list(split.roles.all())),
+        lambda split: _named(list(split.roles.all())),
+    ),
+    "withdraw_split": Rule(
+        lambda person, split: split.proposed_by_id == person.pk or _holds_one_of(person, list(split.roles.all())),
+        lambda split: [split.proposed_by.name, *_named(list(split.roles.all()))],
+    ),
+    "end_grant": Rule(
+        lambda person, grant: (
+            _decides_for(person, grant.project.division) or _may(person, "lead_project", grant.project)
+        ),
+        lambda grant: [*_lead(grant.project), *_deciders(grant.project.division)],
+    ),
+    "create_project": _by_power(Power.OPERATE, Power.ADMINISTER),
+    "edit_members": _by_lead_or(Power.ADMINISTER),
+    "set_lead": _by_lead_or(Power.ADMINISTER),
+    "wind_down": _by_lead_or(Power.OPERATE),
+    "end_project": _by_lead_or(Power.OPERATE),
+    "set_terms": Rule(
+        lambda person, project: _decides_for(person, project.division),
+        lambda project: _deciders(project.division),
+    ),
+    "propose_plan": _by_power(Power.OPERATE),
+    "commit_plan": _by_power(Power.OPERATE),
+    "cordon_node": _by_power(Power.OPERATE),
+    "see_trail": _by_power(Power.DECIDE, Power.OPERATE, Power.AUDIT, Power.ADMINISTER),
+    "see_fleet": Rule(lambda _person, _row: True, lambda _row: []),
+    # The first admin of a lab is a superuser: somebody must be able to give the first role.
+    "administer": Rule(
+        lambda person, _row: person.is_superuser or _has_power(person, Power.ADMINISTER),
+        lambda _row: _with_power(Power.ADMINISTER),
+    ),
+}

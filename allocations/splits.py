@@ -1,0 +1,197 @@
+"""Splits: how the fleet is shared between the divisions from an instant on; in force only with every signature."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from allocations import queries, rules
+from allocations.days import day_of, start_of
+from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
+from allocations.grants import site_zone
+from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.models import Division, Person, Role, Split, SplitLine, SplitSignature
+from allocations.notify import link, tell
+from allocations.queries import Percents
+from inventory import trail
+from inventory.models import Event, GpuModel
+
+WHOLE = Decimal(100)
+STEP = Decimal("0.01")  # the column's precision
+
+
+@one_at_a_time
+def propose_split(*, by: Person, starts_at: datetime, percents: Percents, reason: str = "") -> Split:
+    """A split that waits for the roles that policies name; to propose it is not to sign it. Their holders are told.
+
+    `percents`: GPU model name ("" for every model that is not named, required) -> division slug -> percent; what is
+    left of 100 is the reserve. It may begin today at the earliest.
+    Raises NotAllowed, BadTerms, NobodyToSign.
+    """
+    roles = _roles_that_sign()
+    rules.require(by, "propose_split")
+    now = timezone.now()
+    if starts_at < start_of(day_of(now, site_zone()), site_zone()):
+        raise BadTerms(_("A split begins today at the earliest."), field="starts_at")
+    lines = _lines(percents)
+    split = Split.objects.create(starts_at=starts_at, reason=reason.strip(), proposed_by=by, proposed_at=now)
+    split.roles.set(roles)
+    SplitLine.objects.bulk_create(
+        SplitLine(split=split, division=division, model=model, percent=percent) for division, model, percent in lines
+    )
+    event = trail.record(
+        "split.proposed", split, by=by, reason=reason, starts_at=starts_at, before=_in_force(starts_at),
+        after=queries.percents_of(split), roles=[role.slug for role in roles],
+    )  # fmt: skip
+    people = {person for holders in queries.holders_of(roles).values() for person in holders}
+    _tell(event, people, _("A split of the fleet waits for your signature"), by, reason)
+    return split
+
+
+@one_at_a_time
+def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
+    """`by` has signed for `role` (by default one that is held and not signed for); the last signature makes it hold.
+
+    It comes into force by itself on its day, or with the last signature where that comes later. One's own signature
+    repeated changes nothing. Locks the split, at the last signature the shares of every GPU model.
+    Raises NotAllowed, WrongState, Stale.
+    """
+    rules.require(by, "sign_split", split)
+    seen = split.state
+    lock_row(split)
+    needed = list(split.roles.all())
+    signed = {signature.role: signature.person for signature in split.signatures.select_related("role", "person")}
+    own = next((mine for mine, person in signed.items() if person == by), None)
+    if own and role in (None, own):
+        return split
+    _require_proposed(split, seen)
+    if own:
+        raise NotAllowed(
+            _("You have signed as %(role)s; somebody else signs for the other role.") % {"role": own.name},
+            role=own.slug,
+        )
+    role = _role_to_sign(by, role, needed, signed)
+    now = timezone.now()
+    SplitSignature.objects.create(split=split, role=role, person=by, at=now)
+    complete = {*signed, role} >= set(needed)
+    before = split.starts_at
+    if complete:
+        lock_shares()
+        now = timezone.now()
+        Split.objects.advance(split, Split.State.SIGNED, signed_at=now, starts_at=max(before, now))
+    event = trail.record(
+        "split.signed", split, by=by, role=role.slug, complete=complete, before_starts_at=before,
+        starts_at=split.starts_at, percents=queries.percents_of(split),
+    )  # fmt: skip
+    if complete:
+        people = {split.proposed_by, *signed.values(), by}
+        _tell(event, people, _("A split of the fleet has all its signatures"), by, split.reason)
+    return split
+
+
+@one_at_a_time
+def withdraw_split(*, split: Split, by: Person, reason: str = "") -> Split:
+    """Nobody needs to sign it any more; its proposer or one of those who sign took it back.
+
+    A signed split stands: another one, signed for the same day, takes its place. Raises NotAllowed, WrongState, Stale.
+    """
+    rules.require(by, "withdraw_split", split)
+    seen = split.state
+    lock_row(split)
+    _require_proposed(split, seen)
+    Split.objects.advance(split, Split.State.WITHDRAWN)
+    trail.record("split.withdrawn", split, by=by, reason=reason)
+    return split
+
+
+def _roles_that_sign() -> list[Role]:
+    roles = queries.roles_for_split()
+    if not roles:
+        raise NobodyToSign(_("No policy says who signs a split. Ask an admin for one."))
+    lacking = queries.without_signer(roles)
+    if lacking:
+        raise NobodyToSign(
+            _("As %(role)s somebody must sign besides those who sign for the other roles. Ask an admin.")
+            % {"role": lacking.name},
+            role=lacking.slug,
+        )
+    return roles
+
+
+def _role_to_sign(by: Person, role: Role | None, needed: list[Role], signed: Mapping[Role, Person]) -> Role:
+    held = [each for each in needed if each in rules.roles_of(by)]
+    role = role or next((each for each in held if each not in signed), held[0])
+    words = {"role": role.name, "needed": ", ".join(each.name for each in needed)}
+    if role not in needed:
+        raise NotAllowed(_("%(role)s does not sign this; these do: %(needed)s.") % words, role=role.slug)
+    if role not in held:
+        raise NotAllowed(_("You do not hold the role %(role)s.") % words, role=role.slug)
+    if role in signed:
+        raise Stale(
+            _("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].name}, role=role.slug
+        )
+    return role
+
+
+def _require_proposed(split: Split, seen: str) -> None:
+    if split.state == Split.State.PROPOSED:
+        return
+    message = _("This split: %(state)s. There is no such step from here.") % {"state": split.get_state_display()}
+    if seen != split.state:
+        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=split.state)
+    raise WrongState(message, state=split.state)
+
+
+def _lines(percents: Percents) -> list[tuple[Division, GpuModel | None, Decimal]]:
+    divisions = {division.slug: division for division in Division.objects.filter(ended_at=None)}
+    models = {model.name: model for model in GpuModel.objects.filter(name__in=percents)}
+    if not percents.get(""):
+        raise BadTerms(_("Say how the models are shared that are not named."), field="percents", model="")
+    lines = []
+    for name, shares in percents.items():
+        if name and name not in models:
+            raise BadTerms(_("There is no GPU model %(model)s.") % {"model": name}, field="percents", model=name)
+        if unknown := sorted(set(shares) - set(divisions)):
+            raise BadTerms(
+                _("There is no division %(division)s.") % {"division": unknown[0]},
+                field="percents", model=name, division=unknown[0],
+            )  # fmt: skip
+        numbers = {slug: _percent(name, slug, percent) for slug, percent in shares.items()}
+        _require_whole(name, numbers.values())
+        lines += [(divisions[slug], models.get(name), number) for slug, number in numbers.items()]
+    return lines
+
+
+def _percent(model: str, division: str, percent: Decimal) -> Decimal:
+    try:
+        number = Decimal(percent)
+        if 0 <= number <= WHOLE and number == number.quantize(STEP):
+            return number.quantize(STEP)
+    except (InvalidOperation, TypeError, ValueError):
+        pass  # no number at all: the same answer
+    raise BadTerms(
+        _("A percent is a number from 0 to 100 with two decimals at most."),
+        field="percents", model=model, division=division,
+    )  # fmt: skip
+
+
+def _require_whole(model: str, numbers: Iterable[Decimal]) -> None:
+    total = sum(numbers, Decimal(0))
+    if total > WHOLE:
+        raise BadTerms(
+            _("%(model)s: the percents sum to %(total)s, which is more than 100.")
+            % {"model": model or _("Every other model"), "total": total},
+            field="percents", model=model, total=total,
+        )  # fmt: skip
+
+
+def _in_force(at: datetime) -> dict[str, dict[str, Decimal]]:
+    split = queries.effective_split(at)
+    return queries.percents_of(split) if split else {}
+
+
+def _tell(event: Event, people: Iterable[Person], subject: str, by: Person, reason: str) -> None:
+    body = _("%(person)s: %(reason)s") % {"person": by.name, "reason": reason or "-"}
+    tell(event, people, subject, f"{body}\n\n{link('split')}")
