@@ -1,0 +1,37 @@
+"""What the clock starts for the facts. Each call reads from the database what to do; the next tick is the retry."""
+
+from celery import shared_task
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from inventory import survey, trail
+
+# A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
+PASSING = (OperationalError, InterfaceError)
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def poll() -> None:
+    """The fleet is asked: the first slice here, the others by whoever is free. A message a tick late is void."""
+    slices = survey.count_slices()
+    for slice_no in range(1, slices):
+        poll_slice.apply_async((slice_no, slices), expires=settings.POLL_INTERVAL_S)
+    survey.survey_slice(0, slices)
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def poll_slice(slice_no: int, slices: int) -> None:
+    """One slice of the fleet is asked."""
+    survey.survey_slice(slice_no, slices)
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def seal() -> None:
+    """Events that have no seal yet get their link of the chain."""
+    trail.seal()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def housekeeping() -> None:
+    """Days of history are made ahead and dropped when old."""
+    survey.keep_history()
