@@ -99,13 +99,18 @@ def node(name: str = "", *, model: GpuModel | None = None, gpus: int = 8, cards:
     name = name or f"node-{next(_numbers):04}"
     model = model or _h100()
     row = Node.objects.create(name=name, model=model, expected_gpus=gpus, **fields)
-    for slot in range(gpus if cards is None else cards):
-        gpu(row, slot=slot)
+    Gpu.objects.bulk_create(_card(row, slot=slot) for slot in range(gpus if cards is None else cards))
     return row
 
 
 def gpu(node: Node, *, slot: int = 0, parent: Gpu | None = None, **fields) -> Gpu:
     """A card in a slot of the node, or a MIG instance of `parent`."""
+    row = _card(node, slot=slot, parent=parent, **fields)
+    row.save()
+    return row
+
+
+def _card(node: Node, *, slot: int, parent: Gpu | None = None, **fields) -> Gpu:
     number = next(_numbers)
     values = {
         "uuid": f"{'MIG' if parent else 'GPU'}-{number:08x}-0000-0000-0000-000000000000",
@@ -114,7 +119,7 @@ def gpu(node: Node, *, slot: int = 0, parent: Gpu | None = None, **fields) -> Gp
         "model": node.model,
         "first_seen_at": LONG_AGO,
     }
-    return Gpu.objects.create(node=node, parent=parent, **{**values, **fields})
+    return Gpu(node=node, parent=parent, **{**values, **fields})
 
 
 def fleet(model: GpuModel | None = None, *, gpus: int, per_node: int = 8, **fields) -> list[Gpu]:

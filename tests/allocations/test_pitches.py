@@ -1,98 +1,462 @@
-"""A pitch from draft to decision: who may do what, what is refused, what stands afterwards."""
+"""A pitch from draft to decision: what is refused, and what stands afterwards in rows, trail and outbox."""
 
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import date, timedelta
 
 import pytest
 
 from allocations import pitches, projects, queries
-from allocations.errors import (
-    BadTerms,
-    NobodyToSign,
-    NotAllowed,
-    OverCapacity,
-    OverShare,
-    Stale,
-    WrongState,
-)
-from allocations.models import Grant, OutboxMessage, Pitch, PitchRole, Policy, PolicyRole, RoleHolder, SignOff
+from allocations.errors import BadTerms, NobodyToSign, NotAllowed, OverCapacity, OverShare, Stale, WrongState
+from allocations.models import Grant, OutboxMessage, Person, Pitch, PitchRole, Policy, RoleHolder, SignOff
 from inventory.models import Event
 from tests import factories
+from tests.allocations.acts import approve, decline, draft, submit, told, verbs
 
-NOON = datetime(2027, 3, 1, 12, tzinfo=UTC)
-TODAY = NOON.date()
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
-@pytest.fixture(autouse=True)
-def _noon(time_machine, settings):
-    """It is noon on 1 March; days are typed in UTC."""
-    settings.SITE_TIME_ZONE = "UTC"
-    time_machine.move_to(NOON, tick=False)
+class TestDraft:
+    def test_a_draft_need_not_be_whole_and_can_be_rewritten(self, world):
+        pitch = draft(world, title="", why="")
 
+        draft(world, pitch=pitch, title="  Fold  ", gpus=16)
 
-@pytest.fixture
-def world(lab):
-    """100 H100, of which Research may promise 60."""
-    factories.fleet(gpus=100, per_node=10)
-    factories.split()
-    return lab
+        pitch.refresh_from_db()
+        assert (pitch.state, pitch.title, pitch.ideal_gpus, pitch.offered_gpus) == ("draft", "Fold", 16, 16)
+        assert verbs(pitch) == ["pitch.drafted", "pitch.edited"]
+        assert Event.objects.get(verb="pitch.edited").facts["changed"]["ideal_gpus"] == [32, 16]
 
-
-def draft(lab, *, by=None, project=None, pitch=None, **changes):
-    terms = {
-        "title": "Fold larger proteins",
-        "why": "The 400-residue limit is ours alone.",
-        "expected_result": "1,000 residues",
-        "check_on": None,
-        "if_declined": "We wait.",
-        "model": factories.model(),
-        "ideal_gpus": 32,
-        "min_gpus": 8,
-        "whole_nodes": False,
-        "one_island": False,
-        "start_on": TODAY,
-        "days": 14,
-    }
-    return pitches.save_draft(pitch=pitch, by=by or lab.pitcher, project=project or lab.project, **{**terms, **changes})
-
-
-def submit(lab, **changes):
-    return pitches.submit_pitch(pitch=draft(lab, **changes), by=changes.get("by") or lab.pitcher)
-
-
-def approve(lab, pitch, who, role, **changes):
-    return pitches.sign_off(
-        pitch=pitch, by=who, role=lab.role(role), verdict="approve", **{"round": pitch.round, **changes}
+    @pytest.mark.parametrize(
+        ("changes", "field"),
+        [
+            ({"ideal_gpus": 0}, "ideal_gpus"),
+            ({"ideal_gpus": 1_000_001}, "ideal_gpus"),
+            ({"min_gpus": 0}, "min_gpus"),
+            ({"min_gpus": 33}, "min_gpus"),
+            ({"days": 0}, "days"),
+            ({"days": 731}, "days"),
+            ({"title": "x" * 141}, "title"),
+        ],
     )
+    def test_numbers_that_no_pitch_can_have_are_refused_with_their_field(self, world, changes, field):
+        with pytest.raises(BadTerms) as refused:
+            draft(world, **changes)
+
+        assert refused.value.facts["field"] == field
+        assert Pitch.objects.count() == 0
+
+    def test_only_its_writer_edits_it_and_only_while_it_is_a_draft(self, world):
+        pitch = draft(world)
+        with pytest.raises(NotAllowed):
+            draft(world, pitch=pitch, by=world.team_mate, title="Mine")
+        pitches.submit_pitch(pitch=pitch, by=world.pitcher)
+
+        with pytest.raises(WrongState):
+            draft(world, pitch=pitch, title="Later")
+
+        assert Pitch.objects.get().title == "Fold larger proteins"
+
+    def test_a_stranger_does_not_pitch_for_the_project(self, world):
+        with pytest.raises(NotAllowed) as refused:
+            draft(world, by=world.stranger)
+
+        assert refused.value.message == "You may not do that. Those who may: the members of Protein folding, Ops."
 
 
-def decline(lab, pitch, who, role, reason="Not this quarter", **changes):
-    return pitches.sign_off(
-        pitch=pitch, by=who, role=lab.role(role), verdict="decline", reason=reason, **{"round": pitch.round, **changes}
+class TestSubmission:
+    @pytest.mark.parametrize(
+        ("changes", "field"),
+        [
+            ({"title": " "}, "title"),
+            ({"why": ""}, "why"),
+            ({"start_on": date(2027, 2, 28)}, "start_on"),
+            ({"start_on": date(2029, 3, 1)}, "start_on"),
+            ({"check_on": date(2027, 2, 28)}, "check_on"),
+        ],
     )
+    def test_what_is_not_whole_stays_a_draft(self, world, changes, field):
+        pitch = draft(world, **changes)
 
+        with pytest.raises(BadTerms) as refused:
+            pitches.submit_pitch(pitch=pitch, by=world.pitcher)
 
-def verbs(pitch):
-    return list(
-        Event.objects.filter(subject_kind="pitch", subject_id=pitch.pk).order_by("pk").values_list("verb", flat=True)
+        assert refused.value.facts["field"] == field
+        assert (Pitch.objects.get().state, told("pitch.submitted")) == ("draft", [])
+
+    def test_ops_may_name_a_first_day_in_the_past_and_the_trail_says_so(self, world):
+        pitch = submit(world, by=world.ops, start_on=date(2027, 2, 20))
+        approve(world, pitch, world.chief, "chief-scientist")
+        approve(world, pitch, world.head, "research-head")
+
+        assert Event.objects.get(verb="pitch.submitted").facts["back_dated"] is True
+        assert Grant.objects.get().ends_at - Grant.objects.get().starts_at == timedelta(days=14)
+
+    def test_a_project_that_winds_down_takes_no_new_gpus(self, world, noon):
+        pitch = draft(world)
+        projects.wind_down(project=world.project, by=world.lead, reason="Done", releases_at=noon + timedelta(days=9))
+
+        with pytest.raises(BadTerms) as refused:
+            pitches.submit_pitch(pitch=pitch, by=world.pitcher)
+
+        assert refused.value.facts["field"] == "project"
+
+    @pytest.mark.parametrize(
+        ("gpus", "days", "applied", "signers"),
+        [
+            (32, 14, False, ["chief-scientist", "research-head"]),
+            (32, 14, True, ["ceo-applications"]),
+            (1_023, 14, False, ["chief-scientist", "research-head"]),
+            (1_024, 1, False, ["ceo", "ceo-applications", "chief-scientist", "research-head"]),
+            (1_000, 70, True, ["ceo", "ceo-applications"]),  # 1.68 million GPU-hours
+        ],
     )
+    def test_the_policies_that_fit_say_who_signs(self, lab, gpus, days, applied, signers):
+        factories.split()
+        division = lab.applied if applied else lab.research
+
+        roles = queries.roles_for_pitch(division=division, gpus=gpus, days=days)
+
+        assert sorted(role.slug for role in roles) == signers
+
+    def test_a_policy_of_another_day_changes_nothing_for_a_submitted_pitch(self, world, noon):
+        pitch = submit(world)
+
+        Policy.objects.update(during=(factories.LONG_AGO, noon))
+
+        assert sorted(pitch.roles.values_list("slug", flat=True)) == ["chief-scientist", "research-head"]
+        with pytest.raises(NobodyToSign):
+            submit(world)
+
+    def test_a_role_with_nobody_is_named(self, world, noon):
+        RoleHolder.objects.filter(person=world.head).update(during=(factories.LONG_AGO, noon))
+
+        with pytest.raises(NobodyToSign) as refused:
+            submit(world)
+
+        assert refused.value.message == "Nobody holds the role Research head. Ask an admin to give it to somebody."
+        assert (PitchRole.objects.count(), refused.value.facts) == (0, {"role": "research-head"})
+
+    def test_a_holder_who_may_no_longer_log_in_is_nobody(self, world):
+        Person.objects.filter(pk=world.head.pk).update(is_active=False)
+
+        with pytest.raises(NobodyToSign):
+            submit(world)
+
+    def test_two_roles_in_one_hand_are_not_two_people(self, world, noon):
+        RoleHolder.objects.filter(person=world.head).update(during=(factories.LONG_AGO, noon))
+        factories.holder("research-head", who=world.chief)
+
+        with pytest.raises(NobodyToSign) as refused:
+            submit(world)
+
+        assert refused.value.facts["role"] == "research-head"
+
+    def test_the_only_holder_of_a_role_cannot_pitch_there(self, world):
+        factories.member(world.applied_project, world.ceo_apps)
+
+        with pytest.raises(NobodyToSign):
+            submit(world, by=world.ceo_apps, project=world.applied_project)
+
+    def test_the_only_holder_of_a_role_can_once_there_is_a_second_one(self, world):
+        factories.member(world.applied_project, world.ceo_apps)
+        second = factories.holder("ceo-applications", "second-ceo")
+
+        pitch = submit(world, by=world.ceo_apps, project=world.applied_project)
+
+        assert told("pitch.submitted") == ["second-ceo"]
+        assert list(queries.queue_of(world.ceo_apps)) == []
+        assert list(queries.queue_of(second)) == [pitch]
+
+    def test_submitting_twice_tells_the_signers_once(self, world):
+        pitch = draft(world)
+        again = Pitch.objects.get(pk=pitch.pk)
+        pitches.submit_pitch(pitch=pitch, by=world.pitcher)
+
+        with pytest.raises(Stale):
+            pitches.submit_pitch(pitch=again, by=world.pitcher)
+
+        assert told("pitch.submitted") == ["chief-scientist", "research-head"]
 
 
-def told(verb):
-    return sorted(OutboxMessage.objects.filter(event__verb=verb).values_list("person__username", flat=True))
+class TestSignOff:
+    def test_two_signatures_of_two_roles_make_a_grant_for_the_full_time(self, world, noon):
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        approve(world, pitch, world.head, "research-head")
+
+        grant = Grant.objects.get(pitch=pitch)
+        assert (pitch.state, pitch.decided_by, pitch.decided_at) == ("granted", world.head, noon)
+        assert (grant.gpus, grant.starts_at, grant.ends_at) == (32, noon, noon + timedelta(days=14))
+        assert verbs(pitch) == ["pitch.drafted", "pitch.submitted", "sign_off.given", "sign_off.given", "pitch.granted"]
+        assert verbs(grant) == ["grant.issued"]
+        assert (told("pitch.submitted"), told("pitch.granted")) == (["chief-scientist", "research-head"], ["pitcher"])
+
+    def test_a_grant_that_starts_later_runs_from_its_first_day(self, world, settings):
+        settings.SITE_TIME_ZONE = "Europe/Madrid"
+        pitch = submit(world, start_on=date(2027, 3, 20), days=14)  # clocks change on 28 March
+        approve(world, pitch, world.chief, "chief-scientist")
+        approve(world, pitch, world.head, "research-head")
+
+        grant = Grant.objects.get()
+
+        assert grant.starts_at.isoformat() == "2027-03-19T23:00:00+00:00"
+        assert grant.ends_at.isoformat() == "2027-04-02T22:00:00+00:00"
+
+    def test_a_second_chief_scientist_is_no_research_head(self, world):
+        second = factories.holder("chief-scientist", "second-chief")
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        with pytest.raises(NotAllowed):
+            approve(world, pitch, second, "research-head")
+        with pytest.raises(Stale):
+            approve(world, pitch, second, "chief-scientist")
+
+        assert (pitch.state, SignOff.objects.count(), Grant.objects.count()) == ("submitted", 1, 0)
+
+    def test_one_person_with_both_roles_signs_once_in_a_round(self, world):
+        factories.holder("research-head", who=world.chief)
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        with pytest.raises(NotAllowed):
+            approve(world, pitch, world.chief, "research-head")
+
+        assert (SignOff.objects.count(), list(queries.queue_of(world.chief))) == (1, [])
+
+    @pytest.mark.parametrize("verdict", ["approve", "decline"])
+    def test_nobody_signs_a_pitch_of_their_own(self, world, verdict):
+        factories.member(world.project, world.chief)
+        factories.holder("chief-scientist", "second-chief")
+        pitch = submit(world, by=world.chief)
+
+        with pytest.raises(NotAllowed) as refused:
+            (approve if verdict == "approve" else decline)(world, pitch, world.chief, "chief-scientist")
+
+        assert refused.value.message == (
+            "Nobody signs a pitch of their own. Those who sign this one: Chief scientist, Research head."
+        )
+        assert (SignOff.objects.count(), list(queries.queue_of(world.chief))) == (0, [])
+
+    @pytest.mark.parametrize("login", ["ceo", "ceo-applications", "ops", "auditor", "admin", "lead", "team-mate"])
+    def test_a_role_that_the_policy_does_not_name_signs_nothing(self, world, login):
+        pitch = submit(world)
+        own = world.everyone[login]
+
+        for role in ("chief-scientist", "ceo"):
+            with pytest.raises(NotAllowed):
+                approve(world, pitch, own, role)
+
+        assert SignOff.objects.count() == 0
+
+    def test_being_a_superuser_signs_nothing(self, world):
+        pitch = submit(world)
+        root = factories.person("root", is_superuser=True, is_staff=True)
+
+        with pytest.raises(NotAllowed):
+            approve(world, pitch, root, "chief-scientist")
+
+        assert SignOff.objects.count() == 0
+
+    def test_a_role_that_has_ended_signs_nothing(self, world, noon):
+        pitch = submit(world)
+        RoleHolder.objects.filter(person=world.chief).update(during=(factories.LONG_AGO, noon))
+
+        with pytest.raises(NotAllowed):
+            approve(world, pitch, world.chief, "chief-scientist")
+
+        assert list(queries.queue_of(world.chief)) == []
+
+    def test_a_draft_is_not_signed(self, world):
+        pitch = draft(world)
+        PitchRole.objects.create(pitch=pitch, role=world.role("chief-scientist"))
+
+        with pytest.raises(WrongState):
+            approve(world, pitch, world.chief, "chief-scientist")
+
+        assert SignOff.objects.count() == 0
+
+    def test_the_same_decision_pressed_twice_has_one_effect_and_one_notice(self, world):
+        pitch = submit(world)
+        first = approve(world, pitch, world.chief, "chief-scientist")
+        again = approve(world, pitch, world.chief, "chief-scientist")
+        last = approve(world, pitch, world.head, "research-head", round=1)
+
+        last_again = approve(world, pitch, world.head, "research-head", round=1)
+
+        assert (again, last_again) == (first, last)
+        assert (SignOff.objects.count(), Grant.objects.count(), told("pitch.granted")) == (2, 1, ["pitcher"])
+
+    def test_a_decision_is_not_changed_by_its_author_afterwards(self, world):
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        with pytest.raises(Stale):
+            decline(world, pitch, world.chief, "chief-scientist")
+
+        assert list(SignOff.objects.values_list("verdict", flat=True)) == ["approve"]
 
 
-def test_two_signatures_of_two_roles_make_a_grant_for_the_full_time(world):
-    pitch = submit(world)
-    approve(world, pitch, world.chief, "chief-scientist")
+class TestApproveLess:
+    def test_fewer_gpus_open_the_next_round_and_the_others_sign_again(self, world):
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
 
-    approve(world, pitch, world.head, "research-head")
+        approve(world, pitch, world.head, "research-head", gpus=16)
 
-    grant = Grant.objects.get(pitch=pitch)
-    assert (pitch.state, pitch.decided_by, pitch.decided_at) == (Pitch.State.GRANTED, world.head, NOON)
-    assert (grant.gpus, grant.starts_at, grant.ends_at) == (32, NOON, NOON + timedelta(days=14))
-    assert verbs(pitch) == ["pitch.drafted", "pitch.submitted", "sign_off.given", "sign_off.given", "pitch.granted"]
-    assert Event.objects.get(verb="grant.issued").facts["gpus"] == 32
-    assert (told("pitch.submitted"), told("pitch.granted")) == (["chief-scientist", "research-head"], ["pitcher"])
+        assert (pitch.state, pitch.round, pitch.offered_gpus) == ("submitted", 2, 16)
+        assert list(queries.queue_of(world.chief)) == [pitch]
+        assert list(queries.queue_of(world.head)) == []
+        assert [role.slug for role in queries.roles_that_wait(pitch)] == ["chief-scientist"]
+        assert told("sign_off.given") == ["chief-scientist"]
+
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        assert (pitch.state, Grant.objects.get().gpus) == ("granted", 16)
+
+    def test_a_single_signer_who_approves_less_grants_less(self, world):
+        pitch = submit(world, by=world.applied_pitcher, project=world.applied_project)
+
+        approve(world, pitch, world.ceo_apps, "ceo-applications", gpus=8)
+
+        assert (pitch.state, pitch.round, Grant.objects.get().gpus) == ("granted", 2, 8)
+
+    def test_pressed_twice_it_opens_one_round(self, world):
+        pitch = submit(world)
+        first = approve(world, pitch, world.chief, "chief-scientist", gpus=16, round=1)
+
+        again = approve(world, pitch, world.chief, "chief-scientist", gpus=16, round=1)
+
+        assert (again, pitch.round, SignOff.objects.count()) == (first, 2, 1)
+
+    @pytest.mark.parametrize("gpus", [7, 33, 0, -1])
+    def test_below_the_minimum_or_above_the_table_is_refused(self, world, gpus):
+        pitch = submit(world)
+
+        with pytest.raises(BadTerms) as refused:
+            approve(world, pitch, world.chief, "chief-scientist", gpus=gpus)
+
+        assert refused.value.facts == {"field": "gpus", "min_gpus": 8, "offered_gpus": 32}
+        assert (SignOff.objects.count(), Pitch.objects.get().round) == (0, 1)
+
+    def test_a_signer_who_saw_the_round_before_signs_nothing(self, world):
+        pitch = submit(world)
+        approve(world, pitch, world.head, "research-head", gpus=16)
+
+        with pytest.raises(Stale) as refused:
+            approve(world, pitch, world.chief, "chief-scientist", round=1)
+
+        assert refused.value.message == "The terms have changed since you looked: 16 GPUs are on the table now."
+        assert (pitch.state, SignOff.objects.count()) == ("submitted", 1)
+
+
+class TestDecline:
+    def test_one_decline_decides_with_its_reason(self, world, noon):
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        decline(world, pitch, world.head, "research-head", reason="After the review.")
+
+        assert (pitch.state, pitch.decided_by, Grant.objects.count()) == ("declined", world.head, 0)
+        assert Event.objects.get(verb="pitch.declined").reason == "After the review."
+        message = OutboxMessage.objects.get(event__verb="pitch.declined")
+        assert (message.person, message.subject) == (world.pitcher, "Declined: Fold larger proteins")
+        assert message.body.startswith("research-head declined it: After the review.\n")
+
+    def test_it_needs_a_reason(self, world):
+        pitch = submit(world)
+
+        with pytest.raises(BadTerms) as refused:
+            decline(world, pitch, world.chief, "chief-scientist", reason=" ")
+
+        assert (refused.value.facts["field"], SignOff.objects.count()) == ("reason", 0)
+
+    def test_a_declined_pitch_is_not_approved_any_more(self, world):
+        pitch = submit(world)
+        seen = Pitch.objects.get(pk=pitch.pk)
+        decline(world, pitch, world.chief, "chief-scientist")
+
+        with pytest.raises(Stale):
+            approve(world, seen, world.head, "research-head")
+        with pytest.raises(WrongState):
+            approve(world, pitch, world.head, "research-head")
+
+        assert (pitch.state, told("pitch.declined")) == ("declined", ["pitcher"])
+
+
+class TestWithdrawal:
+    @pytest.mark.parametrize("login", ["pitcher", "lead"])
+    def test_the_pitcher_or_the_lead_takes_it_back(self, world, login):
+        pitch = submit(world)
+
+        pitches.withdraw_pitch(pitch=pitch, by=world.everyone[login], reason="Solved on CPUs.")
+
+        assert (Pitch.objects.get().state, list(queries.queue_of(world.chief))) == ("withdrawn", [])
+        assert Event.objects.get(verb="pitch.withdrawn").facts == {"before": "submitted"}
+
+    def test_nobody_else_does_and_no_decided_one_is_taken_back(self, world):
+        pitch = submit(world)
+        with pytest.raises(NotAllowed):
+            pitches.withdraw_pitch(pitch=pitch, by=world.chief)
+        decline(world, pitch, world.chief, "chief-scientist")
+
+        with pytest.raises(WrongState):
+            pitches.withdraw_pitch(pitch=pitch, by=world.pitcher)
+
+        assert Pitch.objects.get().state == "declined"
+
+
+class TestCapacityAtTheLastSignature:
+    def test_a_pitch_that_no_longer_fits_is_refused_with_the_numbers_and_nothing_is_written(self, world):
+        pitch = submit(world, gpus=40)
+        approve(world, pitch, world.chief, "chief-scientist")
+        factories.grant(world.project, gpus=48)
+
+        with pytest.raises(OverShare) as refused:
+            approve(world, pitch, world.head, "research-head")
+
+        assert refused.value.message == "Research has 12 of 60 H100 left from 1 March to 15 March; you asked for 40."
+        numbers = {name: refused.value.facts[name] for name in ("limit_gpus", "left_gpus", "free_gpus", "short_gpus")}
+        assert numbers == {"limit_gpus": 60, "left_gpus": 12, "free_gpus": 12, "short_gpus": 28}
+        assert (pitch.state, SignOff.objects.count(), Grant.objects.filter(pitch=pitch).count()) == ("submitted", 1, 0)
+        assert (told("pitch.granted"), verbs(pitch)[-1]) == ([], "sign_off.given")
+
+    def test_the_last_signer_may_then_approve_what_is_left(self, world):
+        pitch = submit(world, gpus=40)
+        approve(world, pitch, world.chief, "chief-scientist")
+        factories.grant(world.project, gpus=48)
+        approve(world, pitch, world.head, "research-head", gpus=12)
+
+        approve(world, pitch, world.chief, "chief-scientist")
+
+        assert (pitch.state, Grant.objects.get(pitch=pitch).gpus) == ("granted", 12)
+
+    def test_a_refused_counter_offer_leaves_the_round_as_it_was(self, world):
+        pitch = submit(world, by=world.applied_pitcher, project=world.applied_project, gpus=32)
+        factories.grant(world.applied_project, gpus=30)
+
+        with pytest.raises(OverShare):
+            approve(world, pitch, world.ceo_apps, "ceo-applications", gpus=16)
+
+        stored = Pitch.objects.get()
+        assert (pitch.round, pitch.offered_gpus, stored.round, stored.offered_gpus) == (1, 32, 1, 32)
+
+    def test_promises_of_both_divisions_stay_within_what_is_healthy(self, world):
+        pitch = submit(world, gpus=30)
+        approve(world, pitch, world.chief, "chief-scientist")
+        factories.grant(world.applied_project, gpus=80)  # somebody signed for an exception above Applied's share
+
+        with pytest.raises(OverCapacity) as refused:
+            approve(world, pitch, world.head, "research-head")
+
+        assert refused.value.message == "20 of 100 healthy H100 are left from 1 March to 15 March; you asked for 30."
+
+    def test_a_project_that_has_ended_since_is_only_declined(self, world):
+        pitch = submit(world)
+        projects.end_project(project=world.project, by=world.lead, reason="Merged.")
+        with pytest.raises(WrongState):
+            approve(world, pitch, world.chief, "chief-scientist")
+
+        decline(world, pitch, world.chief, "chief-scientist")
+
+        assert pitch.state == "declined"
