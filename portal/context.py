@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -104,7 +105,7 @@ class Frame:
     def demo_people(self) -> list[DemoPerson]:
         """Whom one click turns the viewer into: the holders of roles first, then everybody else."""
         parts: dict[int, list[str]] = {}
-        for holder in RoleHolder.objects.filter(during__contains=queries.now()).select_related("role").order_by("role"):
+        for holder in RoleHolder.objects.filter(during__contains=timezone.now()).select_related("role").order_by("role"):
             parts.setdefault(holder.person_id, []).append(holder.role.name)
         order = {pk: place for place, pk in enumerate(parts)}
         people = list(Person.objects.filter(is_active=True).order_by("username")[:DEMO_PEOPLE])

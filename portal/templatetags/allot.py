@@ -1,11 +1,14 @@
 """How Allot writes things: ages, counts of GPUs, state pills, division marks, bars and fields."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import template
+from django.conf import settings
 from django.forms import BoundField
 from django.forms.widgets import CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
 from django.template.defaultfilters import date as format_date
@@ -15,6 +18,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from heroicons.templatetags.heroicons import heroicon_micro
+
+from allocations import days
 
 register = template.Library()
 
@@ -56,6 +61,8 @@ LOOKS = {
     "unknown": ("", "question-mark-circle"),
     "stale": ("", "clock"),
     "free": ("", "square-2-stack"),
+    "assigned": ("open", "arrow-down-tray"),
+    "ghost": ("bad", "eye-slash"),
     "drift": ("bad", "exclamation-triangle"),
 }
 
@@ -115,6 +122,12 @@ def day(value: date | datetime | None) -> str | SafeString:
 
 
 @register.filter
+def last_day(until: datetime | None) -> str:
+    """The last day, in the site's zone, of something that runs until that instant; a dash for none."""
+    return "–" if until is None else format_date(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)), "j M Y")
+
+
+@register.filter
 def number(value: float | None) -> str:
     """A count with a thin space between thousands; a dash for unknown."""
     return "–" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -148,6 +161,41 @@ def gpu_hours(hours: float | Decimal | None) -> str | SafeString:
                 '<span class="nowrap" title="{} GPU-h">{} {} GPU-h</span>', number(round(exact)), rounded, unit
             )
     return format_html('<span class="nowrap">{} GPU-h</span>', number(round(exact)))
+
+
+@register.filter
+def money(amount: Decimal) -> SafeString:
+    """An amount in the site's unit, rounded to what a person can hold, exact on hover."""
+    exact, unit = float(amount), settings.MONEY_UNIT
+    for word, size in (("M", 1e6), ("k", 1e3)):
+        if exact >= size:
+            return format_html(
+                '<span class="nowrap" title="{} {}">{} {} {}</span>', number(round(exact)), unit, f"{exact / size:.1f}", word, unit
+            )
+    return format_html('<span class="nowrap">{} {}</span>', number(round(exact)), unit)
+
+
+@register.filter
+def ask_gpu_hours(pitch: Any) -> int:
+    """The GPU-hours of what lies on the table of a pitch."""
+    return int(pitch.offered_gpus * pitch.days * DAY_S // HOUR_S)
+
+
+@register.filter
+def desk(pitch: Any) -> str:
+    """On whose desk a pitch lies: the roles that have not signed this round; from prefetched roles and sign-offs."""
+    if pitch.state == "draft":
+        return pitch.pitcher.name
+    if pitch.state != "submitted":
+        return "–"
+    signed = {sign_off.role_id for sign_off in pitch.sign_offs.all() if sign_off.round == pitch.round}
+    return ", ".join(role.name for role in pitch.roles.all() if role.pk not in signed) or "–"
+
+
+@register.filter
+def stands_since(pitch: Any) -> datetime | None:
+    """Since when a pitch stands as it does."""
+    return pitch.withdrawn_at or pitch.decided_at or pitch.submitted_at or pitch.created_at
 
 
 @register.simple_tag
@@ -190,6 +238,69 @@ def bar(total: int, *parts: object, label: str = "", large: bool = False) -> Saf
         label,
         drawn,
     )
+
+
+@register.simple_tag
+def split_bar(parts: Sequence[Mapping[str, Any]], total: int) -> SafeString:
+    """The large bar of a GPU model: each division's share, what is left is the reserve."""
+    pieces: list[object] = [each for part in parts for each in (part["share"], part["division"].slug)]
+    rest = total - sum(part["share"] for part in parts)
+    label = ", ".join(f"{part['division'].name} {part['share']}" for part in parts)
+    return bar(total, *pieces, rest, "reserve", label=_("%(parts)s, reserve %(rest)s") % {"parts": label, "rest": rest}, large=True)
+
+
+@register.simple_tag
+def percent_input(cell: BoundField) -> SafeString:
+    """A percent to type into a table; its label is for those who cannot see the table."""
+    shown = cell.as_widget(
+        attrs={"class": "form-control is-invalid" if cell.errors else "form-control", "aria-label": cell.label}
+    )
+    errors = format_html_join("", '<div class="field-error">{}</div>', ((error,) for error in cell.errors))
+    return format_html("{}{}", shown, errors)
+
+
+@register.filter
+def percent(value: Decimal) -> str:
+    """60 %, 12.5 %."""
+    return f"{value.normalize():f}\N{NARROW NO-BREAK SPACE}%"
+
+
+@register.filter
+def has_models(split: Any) -> bool:
+    """Whether a split has lines for single GPU models; from prefetched lines."""
+    return any(line.model_id for line in split.lines.all())
+
+
+@register.filter
+def debtors(effects: Sequence[Any]) -> list[Any]:
+    """The effects of a split that leave somebody over the share."""
+    return [effect for effect in effects if effect.debt_gpus]
+
+
+@register.filter
+def names(rows: Sequence[Any]) -> str:
+    """The names of roles or people in a row."""
+    return ", ".join(row.name for row in rows)
+
+
+@register.simple_tag
+def grant_pill(grant: Any, now: datetime | None = None) -> SafeString:
+    """How a grant with `assigned_gpus` stands: to come, a need, running, ended."""
+    now = now or timezone.now()
+    if grant.ends_at <= now:
+        return pill("ended", _("ended"))
+    if grant.starts_at > now:
+        return pill("planned", _("to come"))
+    if grant.assigned_gpus < grant.gpus:
+        return pill("need", _("need"))
+    return pill("running", _("running"))
+
+
+@register.filter
+def moved_at(move: Any) -> datetime | None:
+    """When a move came into the state that it is in."""
+    stamps = {"switching": move.draining_at, "done": move.done_at}
+    return stamps.get(move.state, getattr(move, f"{move.state}_at", None)) or move.proposed_at
 
 
 @dataclass(frozen=True)

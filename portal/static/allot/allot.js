@@ -61,6 +61,11 @@
     if (close) close.closest(".toast-line, dialog").dispatchEvent(new Event("allot:close"));
   });
 
+  // ---- a choice that filters a list applies at once
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
+  });
+
   // ---- a disclosed form puts the cursor where the answer is due
   document.addEventListener("toggle", (event) => {
     if (event.target.open && event.target.matches(".disclose")) {

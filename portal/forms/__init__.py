@@ -1,0 +1,18 @@
+"""What people type, turned into values; no rule of the business lives here."""
+
+from portal.forms.grants import EndGrantForm
+from portal.forms.pitches import AskForm, PitchForm, ReasonForm, SignOffForm
+from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
+from portal.forms.splits import SplitForm
+
+__all__ = [
+    "AskForm",
+    "EndGrantForm",
+    "EndProjectForm",
+    "PitchForm",
+    "ReasonForm",
+    "ResumeForm",
+    "SignOffForm",
+    "SplitForm",
+    "WindDownForm",
+]

@@ -1,0 +1,77 @@
+"""How the pages of operation write things: what a GPU does, memory, why a plan is as it is."""
+
+from django import template
+from django.utils.functional import Promise
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from allocations.models import Move
+from allocations.queries.fleet import Doing
+from allocations.queries.lanes import Group
+from portal.templatetags.allot import pill
+from portal.why import SOURCES
+
+register = template.Library()
+
+MIB_A_GIB = 1024
+NOTHING = "\N{EN DASH}"
+WAITS: dict[str, str | Promise] = {
+    Move.State.PROPOSED: gettext_lazy("notice to whoever has it"),
+    Move.State.NOTICED: gettext_lazy("consent"),
+    Move.State.AGREED: gettext_lazy("the order to the node"),
+    Move.State.DRAINING: gettext_lazy("the node to switch it"),
+    Move.State.SWITCHING: gettext_lazy("a reading that shows the new holder"),
+    Move.State.DONE: gettext_lazy("nothing: proved by a reading"),
+}
+
+
+@register.simple_tag
+def doing_pill(doing: str) -> SafeString:
+    """What a GPU does, as a pill."""
+    return pill(doing, Doing(doing).label)
+
+
+@register.filter
+def gib(mib: int | None) -> str:
+    """MiB as GiB with one digit."""
+    return NOTHING if mib is None else f"{mib / MIB_A_GIB:.1f} GiB"
+
+
+@register.filter
+def fact_name(name: str) -> str:
+    """The name of a fact as a person reads it."""
+    return name.replace("_", " ")
+
+
+@register.simple_tag
+def fact(value: object) -> str | SafeString:
+    """A fact of an event: plain text, lists with commas, nested ones as pairs; a dash for nothing."""
+    if value is None or value == "":
+        return NOTHING
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, dict):
+        pairs = ((key or _("nobody"), fact(inner)) for key, inner in value.items())
+        return format_html_join("", '<span class="pair">{} <strong>{}</strong></span> ', pairs)
+    if isinstance(value, list):
+        return ", ".join(str(fact(inner)) for inner in value) if value else NOTHING
+    return str(value)
+
+
+@register.filter
+def source_word(code: str) -> str:
+    """Why a GPU is in a plan, in a word or two."""
+    return str(SOURCES.get(code, code.replace("_", " ")))
+
+
+@register.simple_tag
+def waits_for(group: Group) -> str:
+    """What the moves of a lane wait for."""
+    if group.fault:
+        return _("the node to answer (%(code)s); tried again by itself") % {"code": group.fault}
+    if group.state == Move.State.DRAINING and group.running:
+        count = {"n": group.running}
+        return ngettext("%(n)d process to end", "%(n)d processes to end", group.running) % count
+    return str(WAITS.get(group.state, ""))

@@ -1,0 +1,100 @@
+"""Grants: what is promised to whom until when, what is there of it, and the early end."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
+
+from allocations import grants as decisions
+from allocations import queries, rules
+from allocations.errors import BadTerms
+from allocations.models import Grant, Move
+from allocations.queries.standing import with_gpus
+from portal.forms import EndGrantForm
+from portal.pages import newest_first
+from portal.problems import refuse
+
+TIMES = {
+    "running": gettext_lazy("Running"),
+    "planned": gettext_lazy("To come"),
+    "ended": gettext_lazy("Ended"),
+}
+MOVE_ROWS = 200  # more moves than this are read on the reshuffle page
+
+
+@login_required
+@require_GET
+def grants(request: HttpRequest) -> HttpResponse:
+    """The grants that the person sees, newest first, by time and project."""
+    rows = with_gpus(queries.grants_visible_to(request.user))
+    chosen = request.GET.get("time", "")
+    project = request.GET.get("project", "")
+    if project:
+        rows = rows.filter(project__slug=project)
+    context = {
+        "page": newest_first(_at_time(rows, chosen), request),
+        "times": TIMES.items(),
+        "time": chosen,
+        "projects": queries.projects_visible_to(request.user).order_by("name"),
+        "project": project,
+        "now": timezone.now(),
+    }
+    return render(request, "grants/list.html", context)
+
+
+def _at_time(rows: QuerySet[Grant], chosen: str) -> QuerySet[Grant]:
+    now = timezone.now()
+    return {
+        "running": rows.filter(starts_at__lte=now, ends_at__gt=now),
+        "planned": rows.filter(starts_at__gt=now, ends_at__gt=now),
+        "ended": rows.filter(ends_at__lte=now),
+    }.get(chosen, rows)
+
+
+@login_required
+@require_GET
+def grant(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """One grant: what is promised, what is assigned and held, its moves."""
+    row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
+    return render(request, "grants/detail.html", _page(request, row, EndGrantForm()))
+
+
+def _page(request: HttpRequest, row: Any, form: EndGrantForm) -> dict[str, Any]:
+    now = timezone.now()
+    moves = Move.objects.filter(grant=row).select_related("gpu__node").order_by("-pk")[:MOVE_ROWS]
+    return {
+        "grant": row,
+        "missing": max(row.gpus - row.assigned_gpus, 0),
+        "on_the_way": max(row.assigned_gpus - row.held_gpus, 0),
+        "state": "ended" if row.ends_at <= now else "planned" if row.starts_at > now else "running",
+        "moves": moves,
+        "form": form,
+        "may_end": row.ends_at > now and row.ended_at is None and rules.can(request.user, "end_grant", row),
+    }
+
+
+@login_required
+@require_POST
+def grant_end(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The promise ends now, for the reason given."""
+    row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
+    rules.require(request.user, "end_grant", row)
+    form = EndGrantForm(request.POST)
+    status = 422
+    if form.is_valid():
+        try:
+            decisions.end_grant(grant=row, by=request.user, reason=form.cleaned_data["reason"])
+        except BadTerms as refusal:
+            status = refuse(form, refusal)
+        else:
+            messages.success(request, _("Ended. What it holds is free for the next plan."))
+            return redirect("grant", row.public_id)
+    return render(request, "grants/detail.html", _page(request, row, form), status=status)

@@ -1,0 +1,152 @@
+"""The story of a pitch for its page: the steps with names and waiting times, what happened, what happens next."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from allocations import queries
+from allocations.models import Grant, Person, Pitch, Role, SignOff
+
+DONE, NOW, TODO, BAD = "done", "now", "todo", "bad"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on the way to GPUs: who (names), and since or at which instant."""
+
+    title: str
+    state: str
+    who: str = ""
+    at: datetime | None = None
+    note: str = ""
+    is_promise: bool = False
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something that happened: the sentence, who did it, the reason given."""
+
+    at: datetime
+    text: str
+    who: str
+    reason: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that the pitch's page tells; `waits_for` are the roles that still must sign this round."""
+
+    steps: list[Step]
+    happenings: list[Happening]
+    next_sentence: str
+    decline: SignOff | None
+    waits_for: list[tuple[Role, list[Person]]]
+    grant: Any
+
+
+def story_of(pitch: Pitch, *, grant: Any) -> Story:
+    """The story as of now; `grant` carries `assigned_gpus` and `held_gpus`."""
+    sign_offs = list(pitch.sign_offs.select_related("role", "person"))
+    needed = list(pitch.roles.all())
+    holders = queries.holders_of(needed)
+    signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}
+    is_open = pitch.state == Pitch.State.SUBMITTED
+    waits_for = [(role, holders[role]) for role in needed if is_open and role.pk not in signed]
+    since = max([at for at in [pitch.submitted_at] if at] + [s.at for s in sign_offs if s.round < pitch.round], default=None)
+    return Story(
+        steps=[
+            Step(_("Pitched"), DONE if pitch.submitted_at else NOW, pitch.pitcher.name, pitch.submitted_at or pitch.created_at),
+            *(_signature(pitch, role, signed.get(role.pk), holders[role], since) for role in needed),
+            *_promise(pitch, grant),
+        ],
+        happenings=_happenings(pitch, sign_offs, grant),
+        next_sentence=_next(pitch, waits_for, grant),
+        decline=next((s for s in sign_offs if s.verdict == SignOff.Verdict.DECLINE), None),
+        waits_for=waits_for,
+        grant=grant,
+    )
+
+
+def _signature(
+    pitch: Pitch, role: Role, sign_off: SignOff | None, holders: list[Person], since: datetime | None
+) -> Step:
+    if sign_off:
+        declined = sign_off.verdict == SignOff.Verdict.DECLINE
+        note = _("declined") if declined else _("signed for %(gpus)s") % {"gpus": sign_off.gpus}
+        return Step(role.name, BAD if declined else DONE, sign_off.person.name, sign_off.at, note)
+    names = ", ".join(person.name for person in holders) or _("nobody holds this role")
+    if pitch.state == Pitch.State.SUBMITTED:
+        return Step(role.name, NOW, names, since, "waits")
+    return Step(role.name, TODO, names)
+
+
+def _promise(pitch: Pitch, grant: Any) -> list[Step]:
+    if pitch.state in (Pitch.State.DECLINED, Pitch.State.WITHDRAWN):
+        return []
+    if grant is None:
+        return [Step(_("Grant"), TODO, is_promise=True), Step(_("GPUs"), TODO, is_promise=True)]
+    given = _("%(held)s of %(gpus)s held, by readings") % {"held": grant.held_gpus, "gpus": grant.gpus}
+    state = DONE if grant.held_gpus >= grant.gpus else NOW
+    return [
+        Step(_("Grant"), DONE, grant.issued_by.name, grant.issued_at, _("for %(gpus)s") % {"gpus": grant.gpus}, True),
+        Step(_("GPUs"), state, note=given, is_promise=True),
+    ]
+
+
+def _next(pitch: Pitch, waits_for: list[tuple[Role, list[Person]]], grant: Any) -> str:
+    """One sentence: what happens next and who does it."""
+    if pitch.state == Pitch.State.DRAFT:
+        return _("Only you see this draft. Submit it, and the people who must sign find it in their queue.")
+    if pitch.state == Pitch.State.SUBMITTED:
+        roles = _(" and ").join(role.name for role, _people in waits_for)
+        return _("Waits for %(roles)s. The last signature checks the capacity again and makes the promise.") % {"roles": roles}
+    if pitch.state == Pitch.State.DECLINED:
+        return _("Declined. The reason stands below; a new pitch may answer it.")
+    if pitch.state == Pitch.State.WITHDRAWN:
+        return _("Withdrawn by its own people. Nothing further happens.")
+    return _next_of_grant(grant)
+
+
+def _next_of_grant(grant: Grant | Any) -> str:
+    if grant is None:
+        return _("Granted.")
+    missing = grant.gpus - grant.assigned_gpus
+    if grant.ended_at:
+        return _("The grant was ended early.")
+    if missing > 0:
+        return ngettext(
+            "Promised; %(missing)s GPU is still to be assigned by ops.",
+            "Promised; %(missing)s GPUs are still to be assigned by ops.",
+            missing,
+        ) % {"missing": missing}
+    if grant.held_gpus < grant.gpus:
+        return _("All GPUs are assigned; the machines switch them, and a reading proves each one.")
+    return _("All GPUs are in the project's hands, proven by readings.")
+
+
+def _happenings(pitch: Pitch, sign_offs: list[SignOff], grant: Any) -> list[Happening]:
+    """Newest first."""
+    told = [Happening(pitch.created_at, _("Draft begun"), pitch.pitcher.name)]
+    if pitch.submitted_at:
+        told.append(Happening(pitch.submitted_at, _("Submitted"), pitch.pitcher.name, tone="open"))
+    told += [_of_sign_off(sign_off) for sign_off in sign_offs]
+    if pitch.withdrawn_at:
+        told.append(Happening(pitch.withdrawn_at, _("Withdrawn"), ""))
+    if grant:
+        text = _("Promised: %(gpus)s %(model)s") % {"gpus": grant.gpus, "model": grant.model}
+        told.append(Happening(grant.issued_at, text, grant.issued_by.name, tone="good"))
+        if grant.ended_at:
+            told.append(Happening(grant.ended_at, _("Grant ended early"), grant.ended_by.name))
+    return sorted(told, key=lambda happening: happening.at, reverse=True)
+
+
+def _of_sign_off(sign_off: SignOff) -> Happening:
+    who = f"{sign_off.role.name}, {sign_off.person.name}"
+    if sign_off.verdict == SignOff.Verdict.DECLINE:
+        return Happening(sign_off.at, _("Declined"), who, sign_off.reason, "bad")
+    text = _("Signed for %(gpus)s GPUs") % {"gpus": sign_off.gpus}
+    return Happening(sign_off.at, text, who, sign_off.reason, "good")

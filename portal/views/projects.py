@@ -1,0 +1,139 @@
+"""Projects: the list, the page of one, winding down, going on after all, ending."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from allocations import projects as decisions
+from allocations import queries, rules
+from allocations.days import plus_days, start_of
+from allocations.errors import AllocationsError, NotAllowed
+from allocations.grants import site_zone
+from allocations.models import Project
+from allocations.queries.standing import standings_of, with_gpus
+from portal.forms import EndProjectForm, ResumeForm, WindDownForm
+from portal.pages import newest_first
+from portal.problems import refuse
+
+RECENT_ROWS = 8
+
+
+@login_required
+@require_GET
+def projects(request: HttpRequest) -> HttpResponse:
+    """The projects that the person sees, newest first, with what each has been promised and holds."""
+    rows = queries.projects_visible_to(request.user)
+    state = request.GET.get("state", "")
+    if state in Project.State.values:
+        rows = rows.filter(state=state)
+    page = newest_first(rows, request)
+    standings = standings_of(page.rows)
+    context = {
+        "page": page,
+        "rows": [(project, standings[project.pk]) for project in page],
+        "states": Project.State.choices,
+        "state": state,
+    }
+    return render(request, "projects/list.html", context)
+
+
+@login_required
+@require_GET
+def project(request: HttpRequest, slug: str) -> HttpResponse:
+    """One project: state, GPUs by model, grants, pitches, members, terms."""
+    row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)
+    return render(request, "projects/detail.html", _page(request, row))
+
+
+def _page(request: HttpRequest, row: Project, **typed: forms.Form) -> dict[str, Any]:
+    person, now = request.user, timezone.now()
+    is_over = row.state == Project.State.ENDED
+    may_wind_down = not is_over and rules.can(person, "wind_down", row)
+    members = row.memberships.filter(during__contains=now).select_related("person").order_by("person__username")
+    return {
+        "project": row,
+        "standings": standings_of([row])[row.pk],
+        "members": [membership.person for membership in members],
+        "terms": row.terms.filter(during__contains=now).select_related("signed_by").first(),
+        "grants": with_gpus(row.grants.filter(ends_at__gt=now)).select_related("model").order_by("ends_at"),
+        "pitches": queries.pitches_visible_to(person).filter(project=row).order_by("-pk")[:RECENT_ROWS],
+        "may_pitch": not is_over and rules.can(person, "pitch_for", row),
+        "may_wind_down": may_wind_down and row.state == Project.State.ACTIVE,
+        "may_resume": may_wind_down and row.state == Project.State.WINDING_DOWN,
+        "may_end": not is_over and rules.can(person, "end_project", row),
+        "wind_down_form": typed.get("wind_down_form") or WindDownForm(prefix="wind"),
+        "resume_form": typed.get("resume_form") or ResumeForm(prefix="resume"),
+        "end_form": typed.get("end_form") or EndProjectForm(prefix="end"),
+    }
+
+
+def _answer(
+    request: HttpRequest, slug: str, action: str, name: str, form: forms.Form, decide: Callable[[Project], str]
+) -> HttpResponse:
+    """What the three decisions about a project share: may you, is it whole, do it; else the page with what was typed."""
+    row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)
+    rules.require(request.user, action, row)
+    status = 422
+    if form.is_valid():
+        try:
+            messages.success(request, decide(row))
+            return redirect("project", slug)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            status = refuse(form, refusal)
+            row.refresh_from_db()
+    return render(request, "projects/detail.html", _page(request, row, **{name: form}), status=status)
+
+
+@login_required
+@require_POST
+def project_wind_down(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project gives its GPUs back by a promised day."""
+    form = WindDownForm(request.POST, prefix="wind")
+
+    def decide(row: Project) -> str:
+        last_day, zone = form.cleaned_data["releases_on"], site_zone()
+        decisions.wind_down(
+            project=row,
+            by=request.user,
+            reason=form.cleaned_data["reason"],
+            releases_at=plus_days(start_of(last_day, zone), 1, zone),
+        )
+        return _("%(project)s winds down. Its GPUs may now be planned for others.") % {"project": row.name}
+
+    return _answer(request, slug, "wind_down", "wind_down_form", form, decide)
+
+
+@login_required
+@require_POST
+def project_resume(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project goes on after all."""
+    form = ResumeForm(request.POST, prefix="resume")
+
+    def decide(row: Project) -> str:
+        decisions.resume_project(project=row, by=request.user, reason=form.cleaned_data["reason"])
+        return _("%(project)s goes on.") % {"project": row.name}
+
+    return _answer(request, slug, "wind_down", "resume_form", form, decide)
+
+
+@login_required
+@require_POST
+def project_end(request: HttpRequest, slug: str) -> HttpResponse:
+    """The project is over; what it holds is to be given back."""
+    form = EndProjectForm(request.POST, prefix="end")
+
+    def decide(row: Project) -> str:
+        decisions.end_project(project=row, by=request.user, reason=form.cleaned_data["reason"])
+        return _("%(project)s has ended.") % {"project": row.name}
+
+    return _answer(request, slug, "end_project", "end_form", form, decide)

@@ -1,0 +1,138 @@
+"""The queue of a signer: one pitch fills the screen, four facts and three answers, the next one at once."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from allocations import pitches as decisions
+from allocations import queries
+from allocations.errors import AllocationsError, BadTerms, NotAllowed
+from allocations.models import Pitch, Role, SignOff
+from allocations.queries.standing import standings_of
+from portal.forms import SignOffForm
+from portal.outlook import outlook_of_pitch
+from portal.problems import refuse
+from portal.views.pitch_story import story_of
+
+QUEUE_ROWS = 100  # nobody decides more in one sitting; the rest comes up as these go
+
+
+@login_required
+@require_GET
+def queue(request: HttpRequest) -> HttpResponse:
+    """What waits for the person's signature, the longest wait first and opened."""
+    return _show(request, None)
+
+
+@login_required
+@require_GET
+def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
+    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
+    if not queries.roles_to_sign(row, request.user):
+        return redirect("pitch", public_id)
+    return _show(request, row)
+
+
+@login_required
+@require_POST
+def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The person's answer stands; the next pitch is on the screen. A refusal keeps what was typed."""
+    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
+    form = SignOffForm(request.POST)
+    status = 422
+    if form.is_valid():
+        try:
+            signed = _sign(request, row, form)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            status = refuse(form, refusal)
+            if not isinstance(refusal, BadTerms):
+                row.refresh_from_db()
+        else:
+            messages.success(request, _told(signed, form.cleaned_data["answer"]))
+            return _next(request)
+    if queries.roles_to_sign(row, request.user):
+        return _show(request, row, form=form, status=status)
+    return _gone(request, form, status)
+
+
+def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> Pitch:
+    typed = form.cleaned_data
+    declines = typed["answer"] == SignOffForm.DECLINE
+    decisions.sign_off(
+        pitch=row,
+        by=request.user,
+        role=get_object_or_404(Role, slug=typed["role"]),
+        verdict=SignOff.Verdict.DECLINE if declines else SignOff.Verdict.APPROVE,
+        round=typed["round"],
+        gpus=typed["gpus"] if typed["answer"] == SignOffForm.LESS else None,
+        reason=typed["reason"],
+    )
+    row.refresh_from_db()
+    return row
+
+
+def _told(row: Pitch, answer: str) -> str:
+    if row.state == Pitch.State.DECLINED:
+        return _("Declined: %(pitch)s.") % {"pitch": row.title}
+    if row.state == Pitch.State.GRANTED:
+        return _("Granted: %(pitch)s. It is now a need until GPUs are assigned.") % {"pitch": row.title}
+    if answer == SignOffForm.LESS:
+        terms = {"pitch": row.title, "gpus": row.offered_gpus}
+        return _("Signed for %(gpus)s GPUs: %(pitch)s. The others sign these terms too.") % terms
+    return _("Signed: %(pitch)s. It waits for the other signatures.") % {"pitch": row.title}
+
+
+def _next(request: HttpRequest) -> HttpResponse:
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("queue")
+    response = _show(request, None)
+    response.headers["HX-Push-Url"] = reverse("queue")
+    return response
+
+
+def _gone(request: HttpRequest, form: SignOffForm, status: int) -> HttpResponse:
+    """Somebody was first: the message says so, and the queue shows how it stands now."""
+    for error in form.non_field_errors():
+        messages.error(request, error)
+    return _show(request, None, status=status)
+
+
+def _show(
+    request: HttpRequest, row: Pitch | None, *, form: SignOffForm | None = None, status: int = 200
+) -> HttpResponse:
+    waiting = list(queries.queue_of(request.user)[:QUEUE_ROWS])
+    row = row or (waiting[0] if waiting else None)
+    context: dict[str, Any] = {"waiting": waiting, "item": row}
+    if row is not None:
+        context |= _facts(request, row) | {"form": form or SignOffForm()}
+        keys = [pitch.pk for pitch in waiting]
+        place = keys.index(row.pk) if row.pk in keys else 0
+        context |= {
+            "next_item": waiting[place + 1] if place + 1 < len(waiting) else None,
+            "previous_item": waiting[place - 1] if place > 0 else None,
+            "place": place + 1,
+        }
+    part = "#queue" if request.htmx else ""  # type: ignore[attr-defined]
+    return render(request, f"queue/list.html{part}", context, status=status)
+
+
+def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
+    """What an executive needs for one pitch; why the ask does not fit, where it does not."""
+    return {
+        "my_roles": queries.roles_to_sign(row, request.user),
+        "story": story_of(row, grant=None),
+        "outlook": outlook_of_pitch(row),
+        "record": standings_of([row.project])[row.project_id],
+        "past": row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED]).order_by("-pk")[:5],
+    }
+
