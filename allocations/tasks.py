@@ -2,10 +2,16 @@
 
 from celery import shared_task
 
-from allocations import outbox
+from allocations import executor, outbox
 
 
 @shared_task(ignore_result=True)
 def deliver() -> None:
     """Everything that is due has left the outbox, or waits for the mail server."""
     outbox.deliver_due()
+
+
+@shared_task(ignore_result=True)
+def execute() -> None:
+    """Every open move is as far as its donor, its node and its readings let it be."""
+    executor.run_pass()

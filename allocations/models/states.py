@@ -1,5 +1,6 @@
 """The one way a state changes: compare and set along the table of legal steps."""
 
+from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
 from django.db import models
@@ -32,3 +33,29 @@ class StateQuerySet(models.QuerySet[Row]):
         for name, value in {"state": new, **stamps}.items():
             setattr(row, name, value)
         return self
+
+    def advance_many(self, rows: Iterable[Row], new: str, /, *, skip_locked: bool = False, **stamps: Any) -> list[Row]:
+        """Those of `rows` that this call brought into state `new`, in pk order, with `stamps` set; set-wise `advance`.
+
+        Locks them in pk order until the transaction ends. A row that is no longer in the state that it shows belongs to
+        somebody who was first: it is left alone and left out, as is one that somebody has locked where `skip_locked`.
+        Raises WrongState when there is no such step.
+        """
+        shown = {row.pk: row for row in rows}
+        for row in shown.values():
+            old: str = row.state  # type: ignore[attr-defined]
+            if new not in row.NEXT.get(old, ()):  # type: ignore[attr-defined]
+                raise WrongState(f"{row._meta.verbose_name}: {old} -> {new}", old=str(old), new=str(new))
+        locked = (
+            self.model._default_manager.filter(pk__in=shown)
+            .order_by("pk")
+            .select_for_update(skip_locked=skip_locked)
+            .values_list("pk", "state")
+        )
+        won = [shown[pk] for pk, state in locked if state == shown[pk].state]  # type: ignore[attr-defined]
+        if won:
+            self.model._default_manager.filter(pk__in=[row.pk for row in won]).update(state=new, **stamps)
+        for row in won:
+            for name, value in {"state": new, **stamps}.items():
+                setattr(row, name, value)
+        return won

@@ -18,6 +18,17 @@ from allocations.queries.people import (
     roles_of,
     without_signer,
 )
+from allocations.queries.plans import (
+    NEED_LOOKAHEAD,
+    ModelGpus,
+    assignments_now,
+    drift,
+    holdings_now,
+    needs,
+    open_moves,
+    project_gpus,
+    target,
+)
 from allocations.queries.promises import (
     DivisionCapacity,
     ModelCapacity,
@@ -31,21 +42,32 @@ from allocations.queries.promises import (
     preview_split,
     promised_until,
 )
+from allocations.queries.snapshot import build_snapshot, need_of
 
 __all__ = [
+    "NEED_LOOKAHEAD",
     "DivisionCapacity",
     "ModelCapacity",
+    "ModelGpus",
     "Percents",
     "SplitEffect",
+    "assignments_now",
+    "build_snapshot",
     "capacities_of",
     "capacity_of",
     "coming_splits",
+    "drift",
     "effective_split",
     "grants_visible_to",
     "holders_of",
+    "holdings_now",
+    "need_of",
+    "needs",
+    "open_moves",
     "percents_of",
     "pitches_visible_to",
     "preview_split",
+    "project_gpus",
     "projects_visible_to",
     "projects_with",
     "promised_until",
@@ -57,5 +79,6 @@ __all__ = [
     "roles_to_sign",
     "splits_visible",
     "splits_waiting_for",
+    "target",
     "without_signer",
 ]
