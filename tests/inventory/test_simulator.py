@@ -1,5 +1,6 @@
 """The simulated fleet: it remembers, it breaks as told, and its use looks like life."""
 
+import asyncio
 import csv
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -15,7 +17,9 @@ from statistics import mean
 import pytest
 
 from inventory.drivers import loop
+from inventory.drivers.agent import AgentDriver
 from inventory.drivers.base import NodeAddress, Observed, Order, UnitOrder
+from inventory.errors import NodeUnreachable
 from inventory.simulator import (
     Control,
     ControlRefused,
@@ -170,6 +174,24 @@ def test_a_hung_node_answers_again_after_it_was_revived(tmp_path):
         world.control.revive("n0")
 
         assert seen(world.node("n0")).boot_id != before
+
+
+def test_a_hung_node_keeps_nothing_of_callers_that_gave_up(tmp_path):
+    with simulated(tmp_path) as world:
+        world.control.hang("n0")
+
+        async def ask_in_vain():
+            driver = AgentDriver(request_timeout_s=0.2)
+            with pytest.raises(NodeUnreachable):
+                await driver.observe(world.node("n0"))
+            await driver.close()
+
+        asyncio.run(ask_in_vain())
+        deadline_s = time.monotonic() + 10
+        while world.fleet.nodes["n0"]._server.connections and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+
+        assert world.fleet.nodes["n0"]._server.connections == []
 
 
 def test_a_disobedient_node_that_is_put_right_carries_out_its_last_order(tmp_path):

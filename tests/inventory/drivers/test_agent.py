@@ -155,6 +155,30 @@ def test_an_address_that_is_none_is_an_unreachable_node(address):
         asyncio.run(body())
 
 
+def test_the_token_is_never_sent_without_tls():
+    seen = []
+
+    async def answer(request):
+        seen.append(request.headers.get("Authorization"))
+        return web.Response()
+
+    async def body():
+        server = web.Server(answer)
+        listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        try:
+            async with driver_of() as driver:
+                await driver.observe(NodeAddress("n0", f"http://127.0.0.1:{port}", "token", "ab" * 32))
+        finally:
+            listener.close()
+            await server.shutdown(0.01)
+
+    with pytest.raises(NodeUnreachable):
+        asyncio.run(body())
+
+    assert seen == []
+
+
 def test_a_token_that_cannot_stand_in_a_header_is_no_crash(tmp_path):
     async def body():
         async with node_that(saying(b"{}"), tmp_path) as node, driver_of() as driver:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -72,6 +73,14 @@ def test_a_time_limit_ends_the_wait_and_the_loop_goes_on(tmp_path):
     def ring(number, frame):
         raise TimeIsUp
 
+    ended = threading.Event()
+
+    async def observe_and_tell(fleet):
+        try:
+            return await fleet.observe_many(world.nodes()[:1])
+        finally:
+            ended.set()
+
     before = signal.signal(signal.SIGALRM, ring)
     try:
         with simulated(tmp_path, nodes=2) as world:
@@ -79,7 +88,8 @@ def test_a_time_limit_ends_the_wait_and_the_loop_goes_on(tmp_path):
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             began = time.monotonic()
             with pytest.raises(TimeIsUp):
-                loop.observe_many(world.nodes()[:1])
+                loop.run(observe_and_tell)
+            assert ended.wait(timeout=2)
             waited_s = time.monotonic() - began
 
             [(_, answer)] = loop.observe_many(world.nodes()[1:])
