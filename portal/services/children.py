@@ -39,6 +39,7 @@ class ChildSpec:
     ready: Callable[[], bool] | None = None  # None: ready once it runs
     trouble: re.Pattern[str] = TROUBLE  # the lines of its log that belong on the terminal
     about: str = ""  # for the terminal: what runs, and where
+    then: Callable[[], None] | None = None  # called once a step ended well
 
 
 class Child:

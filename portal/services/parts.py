@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from portal.services import postgres, valkey
@@ -50,11 +51,20 @@ def steps(home: Home, names: Sequence[str], *, demo: bool, migrate: bool) -> lis
     found = []
     if migrate and "web" in names:
         found.append(django("migrate", "migrate", "--noinput"))
-    if "web" in names and not static_files_are_fresh(home):
-        found.append(django("collectstatic", "collectstatic", "--noinput"))
+    note, digest = home.root / "staticfiles.sha256", static_digest()
+    if "web" in names and not ((home.root / "staticfiles").is_dir() and _text(note) == digest):
+        collect = django("collectstatic", "collectstatic", "--noinput")
+        found.append(replace(collect, then=lambda: write_private(note, digest)))
     if demo:
         found.append(django("seed_demo", "seed_demo"))
     return found
+
+
+def static_digest() -> str:
+    """Changes with anything that the collected static files are made of."""
+    sources = [CHECKOUT / "requirements.txt", *sorted(CHECKOUT.glob("*/static/**/*"))]
+    facts = "\n".join(f"{path} {path.stat().st_mtime_ns} {path.stat().st_size}" for path in sources)
+    return hashlib.sha256(facts.encode()).hexdigest()
 
 
 def django(name: str, *arguments: str) -> ChildSpec:
@@ -128,18 +138,6 @@ def is_healthy(host: str, port: int) -> bool:
         return False
     finally:
         connection.close()
-
-
-def static_files_are_fresh(home: Home) -> bool:
-    """True if nothing changed since the last call that the collected static files are made of."""
-    sources = [CHECKOUT / "requirements.txt", *sorted(CHECKOUT.glob("*/static/**/*"))]
-    facts = "\n".join(f"{path} {path.stat().st_mtime_ns} {path.stat().st_size}" for path in sources)
-    digest, note = hashlib.sha256(facts.encode()).hexdigest(), home.root / "staticfiles.sha256"
-    if (home.root / "staticfiles").is_dir() and _text(note) == digest:
-        return True
-    home.create()
-    write_private(note, digest)
-    return False
 
 
 def welcome(home: Home, names: Sequence[str], *, demo: bool) -> str:

@@ -138,6 +138,8 @@ class Supervisor:
             child.kill()
         if child.ended() != 0:
             raise CannotStart(_with_log(f"{step.name} failed", child))
+        if step.then:
+            step.then()
 
     def _await(self, children: Sequence[Child], patience_s: float) -> None:
         deadline_s = time.monotonic() + patience_s

@@ -1,6 +1,6 @@
 """Executables that a person names in the environment, and those that are no good."""
 
-import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,11 @@ from portal.services.home import Home
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path / "home")
     home.create()
-    return home
+    yield home
+    home.remove()
 
 
 def script(path: Path, body: str) -> Path:
@@ -59,26 +60,28 @@ def test_an_old_postgres_is_refused(home, tmp_path, monkeypatch):
 
 
 def test_a_data_folder_of_another_major_version_is_refused(home):
-    (home.root / "postgres").mkdir()
-    (home.root / "postgres" / "PG_VERSION").write_text("17\n")
+    command = postgres.prepare(home, durable=False).command
+    data = Path(command[command.index("-D") + 1])
+    (data / "PG_VERSION").write_text("17\n")
 
     sentence = refusal(postgres.prepare, home)
 
-    assert re.sub(r", but .* is", ", but EXECUTABLES is", sentence) == (
-        f"{home.root}/postgres was made by PostgreSQL 17, but EXECUTABLES is 18: "
+    assert sentence == (
+        f"{data} was made by PostgreSQL 17, but {Path(command[0]).parent} is 18: "
         "move the data with pg_dump and pg_restore, or name the older executables in ALLOT_POSTGRES_BIN."
     )
 
 
-def test_an_initdb_that_fails_leaves_no_data_folder_and_says_why(home, tmp_path, monkeypatch):
-    script(tmp_path / "bin" / "postgres", "echo 'postgres (PostgreSQL) 18.1'")
-    script(tmp_path / "bin" / "initdb", "echo no space left; exit 1")
-    monkeypatch.setenv("ALLOT_POSTGRES_BIN", str(tmp_path / "bin"))
+def test_an_initdb_that_fails_leaves_no_data_folder_and_says_why(home, open_folder, monkeypatch):
+    script(open_folder / "bin" / "postgres", "echo 'postgres (PostgreSQL) 18.1'")
+    script(open_folder / "bin" / "initdb", "echo no space left; exit 1")
+    monkeypatch.setenv("ALLOT_POSTGRES_BIN", str(open_folder / "bin"))
 
     sentence = refusal(postgres.prepare, home)
 
-    assert sentence.splitlines()[-1].rpartition(": ")[2] == "no space left"
-    assert not (home.root / "postgres").exists()
+    fresh = Path(sentence.partition("its data folder ")[2].partition(": ")[0])
+    assert sentence == f"PostgreSQL could not make its data folder {fresh}: no space left\n"
+    assert not fresh.with_suffix("").exists()
 
 
 def test_a_valkey_that_is_not_there_is_refused(home, tmp_path, monkeypatch):

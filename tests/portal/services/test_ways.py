@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,15 +26,6 @@ SERVICES = {"SERVICES": "1"}
 def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "home"
     Home(tmp_path / "home").remove()
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that somebody else may use."""
-    folder = Path(tempfile.mkdtemp(prefix="allot-open-"))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def path_without(name: str, folder: Path) -> str:
