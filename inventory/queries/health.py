@@ -32,8 +32,9 @@ def outages() -> list[Outage]:
     """Each cordon that is in force or still to come, once for each model of GPUs on its node, earliest first."""
     now = timezone.now()
     rows = (
-        Cordon.objects.filter(Q(during__endswith=None) | Q(during__endswith__gt=now), node__gpus__in=units())
-        .filter(node__gpus__lost_at=None)
+        Cordon.objects.filter(
+            Q(during__endswith=None) | Q(during__endswith__gt=now), node__gpus__in=units().filter(lost_at=None)
+        )
         .values_list("node__gpus__model_id", "during", "pk")
         .annotate(gpus=Count("node__gpus"))
     )
