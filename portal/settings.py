@@ -143,8 +143,8 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",  # first: a refusal is then a 401 that says how to log in
         "rest_framework.authentication.SessionAuthentication",
-        "knox.auth.TokenAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -163,6 +163,15 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "portal.api.schema.tell_problems"],
+    "ENUM_NAME_OVERRIDES": {
+        "PitchState": "allocations.models.Pitch.State",
+        "SplitState": "allocations.models.Split.State",
+        "ProjectState": "allocations.models.Project.State",
+        "MoveState": "allocations.models.Move.State",
+        "GpuKind": "inventory.models.Gpu.Kind",
+        "StepKind": "allocations.models.PlanStep.Kind",
+    },
 }
 
 LOGGING = {

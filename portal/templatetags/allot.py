@@ -317,7 +317,9 @@ class Field:
 
     @property
     def required(self) -> bool:
-        return self.bound.field.required
+        # What the form's class asks for counts: a draft may leave open what its submission needs.
+        declared = getattr(self.bound.form, "base_fields", {}).get(self.bound.name, self.bound.field)
+        return declared.required
 
     @property
     def help(self) -> str:

@@ -1,0 +1,188 @@
+"""Projects, pitches with their sign-offs, splits, grants and needs."""
+
+from decimal import Decimal
+
+from rest_framework import serializers
+
+from allocations import queries
+from allocations.models import Pitch, Project, SignOff, Split
+from allocations.models.decisions import LONGEST_DAYS
+from inventory.models import GpuModel
+
+LONGEST_TEXT = 4000  # as in the forms
+MOST_GPUS = 2**31 - 1  # of the column; what fits is for the service to say
+
+
+class ProjectOut(serializers.Serializer):
+    """A project; `lead` is a login."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    division = serializers.CharField(source="division.slug")
+    lead = serializers.CharField(source="lead.username")
+    state = serializers.ChoiceField(choices=Project.State.choices)
+    wind_down_reason = serializers.CharField()
+    releases_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class SignOffOut(serializers.Serializer):
+    """What a role answered to one round of a pitch."""
+
+    round = serializers.IntegerField()
+    role = serializers.CharField(source="role.slug")
+    person = serializers.CharField(source="person.username")
+    verdict = serializers.ChoiceField(choices=SignOff.Verdict.choices)
+    gpus = serializers.IntegerField()
+    reason = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class PitchOut(serializers.Serializer):
+    """A pitch. Send `round` back when you sign: it says which terms you saw."""
+
+    id = serializers.UUIDField(source="public_id")
+    project = serializers.CharField(source="project.slug")
+    pitcher = serializers.CharField(source="pitcher.username")
+    title = serializers.CharField()
+    why = serializers.CharField()
+    expected_result = serializers.CharField()
+    check_on = serializers.DateField(allow_null=True)
+    if_declined = serializers.CharField()
+    model = serializers.CharField(source="model.name")
+    ideal_gpus = serializers.IntegerField()
+    min_gpus = serializers.IntegerField()
+    offered_gpus = serializers.IntegerField()
+    whole_nodes = serializers.BooleanField()
+    one_island = serializers.BooleanField()
+    start_on = serializers.DateField()
+    days = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=Pitch.State.choices)
+    round = serializers.IntegerField()
+    roles = serializers.SerializerMethodField()
+    sign_offs = SignOffOut(many=True)
+    submitted_at = serializers.DateTimeField(allow_null=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+    def get_roles(self, row: Pitch) -> list[str]:
+        """The roles that must sign, as slugs."""
+        return [role.slug for role in row.roles.all()]
+
+
+class PitchIn(serializers.Serializer):
+    """A draft; `project` is a slug, `model` a name."""
+
+    project = serializers.SlugRelatedField("slug", queryset=Project.objects.all())
+    title = serializers.CharField(max_length=140)
+    why = serializers.CharField(max_length=LONGEST_TEXT)
+    expected_result = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+    check_on = serializers.DateField(required=False, allow_null=True, default=None)
+    if_declined = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+    model = serializers.SlugRelatedField("name", queryset=GpuModel.objects.all())
+    ideal_gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
+    min_gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
+    whole_nodes = serializers.BooleanField(required=False, default=False)
+    one_island = serializers.BooleanField(required=False, default=False)
+    start_on = serializers.DateField()
+    days = serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS)
+
+
+class ReasonIn(serializers.Serializer):
+    """A reason, where one may be given."""
+
+    reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+
+
+class SignPitchIn(serializers.Serializer):
+    """An answer for `role` to the terms of `round`; `gpus` left out: what is on the table."""
+
+    role = serializers.SlugField()
+    verdict = serializers.ChoiceField(choices=SignOff.Verdict.choices)
+    round = serializers.IntegerField(min_value=1)
+    gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS, required=False, allow_null=True, default=None)
+    reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+
+
+class SplitSignatureOut(serializers.Serializer):
+    """A role's signature under a split."""
+
+    role = serializers.CharField(source="role.slug")
+    person = serializers.CharField(source="person.username")
+    at = serializers.DateTimeField()
+
+
+class SplitOut(serializers.Serializer):
+    """A split. `percents`: model name ("" for every other one) -> division -> percent; the rest is the reserve."""
+
+    id = serializers.UUIDField(source="public_id")
+    starts_at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    state = serializers.ChoiceField(choices=Split.State.choices)
+    proposed_by = serializers.CharField(source="proposed_by.username")
+    proposed_at = serializers.DateTimeField()
+    signed_at = serializers.DateTimeField(allow_null=True)
+    roles = serializers.SerializerMethodField()
+    signatures = SplitSignatureOut(many=True)
+    percents = serializers.SerializerMethodField()
+
+    def get_roles(self, row: Split) -> list[str]:
+        """The roles that must sign, as slugs."""
+        return [role.slug for role in row.roles.all()]
+
+    def get_percents(self, split: Split) -> dict[str, dict[str, Decimal]]:
+        """The lines as nested mappings."""
+        return {model: dict(shares) for model, shares in queries.percents_of(split).items()}
+
+
+class SplitIn(serializers.Serializer):
+    """A split that then waits for its signatures."""
+
+    starts_at = serializers.DateTimeField()
+    percents = serializers.DictField(
+        child=serializers.DictField(child=serializers.DecimalField(max_digits=5, decimal_places=2)),
+        help_text='Model name ("" for every model that is not named) -> division -> percent.',
+    )
+    reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+
+
+class SignSplitIn(serializers.Serializer):
+    """A signature; `role` left out: one that you hold and nobody signed for."""
+
+    role = serializers.SlugField(required=False, allow_null=True, default=None)
+
+
+class GrantOut(serializers.Serializer):
+    """A promise; `assigned_gpus` are meant for it, `held_gpus` proven in the project's hands."""
+
+    id = serializers.UUIDField(source="public_id")
+    pitch = serializers.UUIDField(source="pitch.public_id", allow_null=True, default=None)
+    project = serializers.CharField(source="project.slug")
+    model = serializers.CharField(source="model.name")
+    gpus = serializers.IntegerField()
+    assigned_gpus = serializers.IntegerField()
+    held_gpus = serializers.IntegerField()
+    whole_nodes = serializers.BooleanField()
+    one_island = serializers.BooleanField()
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    issued_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class EndGrantIn(serializers.Serializer):
+    """Why a grant ends early."""
+
+    reason = serializers.CharField(max_length=LONGEST_TEXT)
+
+
+class NeedOut(serializers.Serializer):
+    """A grant in force, or about to be, that lacks GPUs."""
+
+    grant = serializers.UUIDField(source="public_id")
+    project = serializers.CharField(source="project.slug")
+    model = serializers.CharField(source="model.name")
+    gpus = serializers.IntegerField()
+    assigned_gpus = serializers.IntegerField()
+    missing_gpus = serializers.IntegerField()
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()

@@ -1,0 +1,55 @@
+"""Addresses of the API."""
+
+from typing import NoReturn
+
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from knox.views import LogoutAllView, LogoutView
+from rest_framework.exceptions import NotFound
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.routers import SimpleRouter
+from rest_framework.views import APIView
+
+from portal.api import viewsets
+from portal.api.login import LogIn
+
+
+class Elsewhere(APIView):
+    """Addresses that do not exist are told as problems too."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> NoReturn:
+        """Raises NotFound."""
+        raise NotFound
+
+
+bare = extend_schema(request=None, responses={204: None})
+router = SimpleRouter()
+router.register("models", viewsets.GpuModels, basename="api-model")
+router.register("nodes", viewsets.Nodes, basename="api-node")
+router.register("gpus", viewsets.Gpus, basename="api-gpu")
+router.register("projects", viewsets.Projects, basename="api-project")
+router.register("pitches", viewsets.Pitches, basename="api-pitch")
+router.register("splits", viewsets.Splits, basename="api-split")
+router.register("grants", viewsets.Grants, basename="api-grant")
+router.register("needs", viewsets.Needs, basename="api-need")
+router.register("plans", viewsets.Plans, basename="api-plan")
+router.register("moves", viewsets.Moves, basename="api-move")
+router.register("events", viewsets.Events, basename="api-event")
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include(router.urls)),
+    path("auth/login/", LogIn.as_view(), name="api_login"),
+    path("auth/logout/", bare(LogoutView).as_view(), name="api_logout"),
+    path("auth/logout-all/", bare(LogoutAllView).as_view(), name="api_logout_all"),
+    path("schema/", SpectacularAPIView.as_view(permission_classes=[IsAuthenticated]), name="api_schema"),
+    path(
+        "docs/",
+        SpectacularSwaggerView.as_view(url_name="api_schema", permission_classes=[IsAuthenticated]),
+        name="api_docs",
+    ),
+    path("<path:address>", Elsewhere.as_view()),
+]

@@ -1,0 +1,7 @@
+"""The nouns of the API: read-only viewsets, and actions over the services that the pages call."""
+
+from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Splits
+from portal.api.viewsets.facts import Events, GpuModels, Gpus, Nodes
+from portal.api.viewsets.plans import Moves, Plans
+
+__all__ = ["Events", "GpuModels", "Gpus", "Grants", "Moves", "Needs", "Nodes", "Pitches", "Plans", "Projects", "Splits"]

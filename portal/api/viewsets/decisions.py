@@ -1,0 +1,179 @@
+"""Projects, pitches, splits, grants and needs; the actions are the services that the pages call."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from allocations import grants, pitches, plans, queries, splits
+from allocations.errors import BadTerms
+from allocations.models import Pitch, Project, Role, Split
+from allocations.queries.standing import with_gpus
+from portal.api import filters, serializers
+from portal.api.viewsets.base import Nouns
+from portal.api.viewsets.plans import plan_answer
+
+
+class Projects(Nouns):
+    """Projects that you see."""
+
+    queryset = Project.objects.none()
+    serializer_class = serializers.ProjectOut
+    filterset_class = filters.ProjectFilter
+    lookup_field = "slug"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Own ones, those of divisions you decide for; all for ops and auditors."""
+        return queries.projects_visible_to(self.request.user).select_related("division", "lead")
+
+    @extend_schema(request=None, responses={201: serializers.PlanWithStepsOut})
+    @action(detail=True, methods=["post"])
+    def propose_release(self, request: Request, slug: str) -> Response:
+        """A plan that takes back what the project has no right to any more."""
+        return plan_answer(plans.propose_release(project=self.get_object(), by=request.user))
+
+
+class Pitches(Nouns):
+    """Pitches that you see."""
+
+    queryset = Pitch.objects.none()
+    serializer_class = serializers.PitchOut
+    filterset_class = filters.PitchFilter
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """With their roles and sign-offs in a constant number of queries."""
+        rows = queries.pitches_visible_to(self.request.user).select_related("project", "pitcher", "model")
+        return rows.prefetch_related("roles", "sign_offs__role", "sign_offs__person")
+
+    @extend_schema(request=serializers.PitchIn, responses={201: serializers.PitchOut})
+    def create(self, request: Request) -> Response:
+        """A draft of yours."""
+        row = pitches.save_draft(pitch=None, by=request.user, **self._draft())
+        return self.answer(row.pk, created=True)
+
+    @extend_schema(request=serializers.PitchIn, responses=serializers.PitchOut)
+    def update(self, request: Request, id: str) -> Response:  # noqa: A002 - the address's own name for it
+        """The draft says this now."""
+        row = pitches.save_draft(pitch=self.get_object(), by=request.user, **self._draft())
+        return self.answer(row.pk)
+
+    @extend_schema(request=None, responses=serializers.PitchOut)
+    @action(detail=True, methods=["post"])
+    def submit(self, request: Request, id: str) -> Response:  # noqa: A002
+        """The pitch waits for its signatures."""
+        return self.answer(pitches.submit_pitch(pitch=self.get_object(), by=request.user).pk)
+
+    @extend_schema(request=serializers.ReasonIn, responses=serializers.PitchOut)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Nobody needs to decide on it any more."""
+        row = self.get_object()
+        return self.answer(pitches.withdraw_pitch(pitch=row, by=request.user, **self.told(serializers.ReasonIn)).pk)
+
+    @extend_schema(request=serializers.SignPitchIn, responses=serializers.PitchOut)
+    @action(detail=True, methods=["post"])
+    def sign(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Your answer to the terms of the round that you saw; a past round is refused with 409."""
+        row, said = self.get_object(), self.told(serializers.SignPitchIn)
+        said["role"] = _role(said["role"])
+        pitches.sign_off(pitch=row, by=request.user, **said)
+        return self.answer(row.pk)
+
+    def _draft(self) -> dict[str, Any]:
+        said = self.told(serializers.PitchIn)
+        visible = queries.projects_visible_to(self.request.user)
+        if not visible.filter(pk=said["project"].pk).exists():
+            raise ValidationError({"project": ["There is no such project that you see."]})
+        return said
+
+
+class Splits(Nouns):
+    """Splits, newest first."""
+
+    queryset = Split.objects.none()
+    serializer_class = serializers.SplitOut
+    filterset_class = filters.SplitFilter
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """With lines and signatures in a constant number of queries."""
+        rows = queries.splits_visible().select_related("proposed_by")
+        return rows.prefetch_related(
+            "roles", "lines__division", "lines__model", "signatures__role", "signatures__person"
+        )
+
+    @extend_schema(request=serializers.SplitIn, responses={201: serializers.SplitOut})
+    def create(self, request: Request) -> Response:
+        """A split that waits for its signatures."""
+        row = splits.propose_split(by=request.user, **self.told(serializers.SplitIn))
+        return self.answer(row.pk, created=True)
+
+    @extend_schema(request=serializers.SignSplitIn, responses=serializers.SplitOut)
+    @action(detail=True, methods=["post"])
+    def sign(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Your signature; the last one makes it hold."""
+        row, slug = self.get_object(), self.told(serializers.SignSplitIn)["role"]
+        return self.answer(splits.sign_split(split=row, by=request.user, role=_role(slug) if slug else None).pk)
+
+    @extend_schema(request=serializers.ReasonIn, responses=serializers.SplitOut)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Nobody needs to sign it any more."""
+        row = self.get_object()
+        return self.answer(splits.withdraw_split(split=row, by=request.user, **self.told(serializers.ReasonIn)).pk)
+
+
+class Grants(Nouns):
+    """Grants that you see."""
+
+    serializer_class = serializers.GrantOut
+    filterset_class = filters.GrantFilter
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """With what is assigned and held; one query."""
+        visible = queries.grants_visible_to(self.request.user)
+        return with_gpus(visible).select_related("pitch", "project", "model")
+
+    @extend_schema(request=serializers.EndGrantIn, responses=serializers.GrantOut)
+    @action(detail=True, methods=["post"])
+    def end(self, request: Request, id: str) -> Response:  # noqa: A002
+        """The promise ends now."""
+        row = self.get_object()
+        return self.answer(grants.end_grant(grant=row, by=request.user, **self.told(serializers.EndGrantIn)).pk)
+
+
+class Needs(Nouns):
+    """Grants that lack GPUs, the oldest first; not in pages, since there are only so many."""
+
+    serializer_class = serializers.NeedOut
+    pagination_class = None
+    filter_backends: list[Any] = []
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Those of grants that you see."""
+        visible = queries.grants_visible_to(self.request.user)
+        return queries.needs().filter(pk__in=visible.order_by().values("pk"))
+
+    @extend_schema(request=None, responses={201: serializers.PlanWithStepsOut})
+    @action(detail=True, methods=["post"])
+    def propose(self, request: Request, id: str) -> Response:  # noqa: A002
+        """A plan that meets the need, or as much of it as can be met; it moves nothing before it is committed."""
+        return plan_answer(plans.propose_plan(grant=self.get_object(), by=request.user))
+
+
+def _role(slug: str) -> Role:
+    role = Role.objects.filter(slug=slug).first()
+    if role is None:
+        raise BadTerms(f"There is no role {slug}.", field="role")
+    return role
