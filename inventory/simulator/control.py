@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from inventory.simulator.node import HOST
 
 # Local work of milliseconds; seeding a whole fleet takes about one second.
 TIMEOUT_S = 30
+NOTE = "control.json"
 
 
 class ControlRefused(Exception):
@@ -23,6 +25,18 @@ class Control:
     def __init__(self, *, port: int, token: str) -> None:
         self._port = port
         self._token = token
+
+    @classmethod
+    def of(cls, state: Path) -> "Control":
+        """The remote control of the fleet that runs with this state folder. Raises OSError when none ever did."""
+        noted = json.loads((state / NOTE).read_text())
+        return cls(port=noted["port"], token=noted["token"])
+
+    def note(self, state: Path) -> None:
+        """`Control.of` finds this one, for the user who runs the fleet."""
+        note = state / NOTE
+        note.touch(mode=0o600)
+        note.write_text(json.dumps({"port": self._port, "token": self._token}))
 
     def fleet(self) -> dict[str, Any]:
         """The truth: certificate_sha256 and nodes, each with condition, obeys, gpus (holder, ordered_holder, ...)."""

@@ -7,7 +7,8 @@ import resource
 import signal
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import sslproto
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
@@ -23,6 +24,8 @@ from inventory.simulator.node import SimNode, SimulatedNode, Surroundings
 FILES_PER_NODE = 4
 # The interpreter, the state file, control connections.
 FILES_BESIDE = 256
+# asyncio sets aside 256 KiB a TLS connection: 300 MiB for 1,200 nodes that are asked in 200 bytes.
+TLS_BUFFER_BYTES = 32 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +60,11 @@ class SimulatedFleet:
 
     async def start(self) -> None:
         """Every node listens as it is remembered, killed ones apart. Raises OSError if a port is taken."""
+        sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
         _allow_open_files(FILES_PER_NODE * len(self.nodes) + FILES_BESIDE)
         self._memory = StateFile(self._state / "fleet.sqlite3")
         try:
-            self._remember()
+            self._remember(self.nodes.values())
             for node in self.nodes.values():
                 if node.condition != "killed":
                     await node.listen(self._context)
@@ -69,6 +73,23 @@ class SimulatedFleet:
         except BaseException:
             await self.stop()
             raise
+
+    async def put(self, specs: Sequence[SimNode]) -> None:
+        """These nodes are part of the running fleet, in place of those of their names, as they are remembered.
+
+        Raises OSError if a port is taken.
+        """
+        nodes = [SimulatedNode(spec, self._around) for spec in specs]
+        sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
+        _allow_open_files(FILES_PER_NODE * len(self.nodes.keys() | {spec.name for spec in specs}) + FILES_BESIDE)
+        self._remember(nodes)
+        for node in nodes:
+            if before := self.nodes.get(node.spec.name):
+                await before.drop()
+            if node.condition != "killed":
+                await node.listen(self._context)
+            self.nodes[node.spec.name] = node
+        self._opened().save_nodes(map(_memory_of, nodes))
 
     async def stop(self) -> None:
         """No port is open any more; the state is on disk."""
@@ -178,15 +199,15 @@ class SimulatedFleet:
             device.settle(now)
         return {"certificate_sha256": self.certificate.sha256, "nodes": [_plain(node) for node in self.nodes.values()]}
 
-    def _remember(self) -> None:
+    def _remember(self, nodes: Collection[SimulatedNode]) -> None:
         memory = self._opened()
-        memory.load_devices({(device.node, device.slot): device for device in self.devices().values()})
+        memory.load_devices({(device.node, device.slot): device for node in nodes for device in node.devices})
         self._around.habits.update(memory.load_habits())  # type: ignore[arg-type]  # only set_habit writes them
-        for name, remembered in memory.load_nodes().items():
-            node = self.nodes.get(name)
-            if node is not None:
-                node.condition, node.obeys = remembered.condition, remembered.obeys  # type: ignore[assignment]
-                node.port = node.port or remembered.port
+        remembered = memory.load_nodes()
+        for node in nodes:
+            if known := remembered.get(node.spec.name):
+                node.condition, node.obeys = known.condition, known.obeys  # type: ignore[assignment]
+                node.port = node.port or known.port
 
     def _opened(self) -> StateFile:
         assert self._memory is not None, "the fleet has not been started"
