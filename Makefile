@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+PIP = $(PYTHON) -m pip --python $(RUN)
 NODES ?= 777
 FLEET ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -39,7 +40,7 @@ drill: $(VENV)/requirements-dev.stamp
 
 # Hashes for every Python that pyproject.toml allows: some packages are needed by the older ones only.
 lock: $(VENV)/requirements-dev.stamp
-	$(RUN) -m pip install --quiet uv
+	$(PIP) install --quiet uv
 	$(RUN) -m uv pip compile --universal --generate-hashes --quiet requirements.txt -o requirements.lock
 
 # Debian's python3 has no ensurepip, so that `python3 -m venv` fails there; the system's pip installs into the new
@@ -47,13 +48,15 @@ lock: $(VENV)/requirements-dev.stamp
 $(VENV)/bin/python:
 	$(PYTHON) -m venv --without-pip $(VENV)
 
-$(VENV)/requirements.stamp: requirements.txt | $(VENV)/bin/python
-	$(PYTHON) -m pip --python $(RUN) install --quiet -r requirements.txt
+# The lock gives everybody the same versions; the second line adds what it does not know yet.
+$(VENV)/requirements.stamp: requirements.txt requirements.lock | $(VENV)/bin/python
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet -r requirements.txt
 	@touch $@
 
-$(VENV)/requirements-dev.stamp: requirements.txt requirements-dev.txt | $(VENV)/bin/python
-	$(PYTHON) -m pip --python $(RUN) install --quiet -r requirements-dev.txt
-	@touch $@ $(VENV)/requirements.stamp
+$(VENV)/requirements-dev.stamp: requirements-dev.txt $(VENV)/requirements.stamp
+	$(PIP) install --quiet -r requirements-dev.txt
+	@touch $@
 
 # The state folder with its database goes, too; the environment stays.
 clean:
