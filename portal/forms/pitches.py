@@ -43,15 +43,14 @@ class PitchForm(AskForm):
     title = forms.CharField(label=_("Title"), max_length=140, help_text=_("What it is, in a few words."))
     whole_nodes = forms.BooleanField(label=_("Whole nodes only"), required=False)
     one_island = forms.BooleanField(label=_("All on one island (fast links between all GPUs)"), required=False)
-    why = text_field(_("Why these GPUs, why now"), required=False, rows=5)
+    why = text_field(_("Why these GPUs, why now"), rows=5)
     expected_result = text_field(_("What will be there that is not there today"), required=False)
     check_on = day_field(_("Result checked on"), required=False, help_text=_("We ask on that day whether it came."))
     if_declined = text_field(_("What happens without it"), required=False, rows=2)
 
     def __init__(self, *args: Any, is_final: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if is_final:
-            self.fields["why"].required = True
+        self.fields["why"].required = is_final
 
     @staticmethod
     def values_of(pitch: Pitch) -> dict[str, Any]:

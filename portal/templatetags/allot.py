@@ -51,6 +51,7 @@ LOOKS = {
     "failed": ("bad", "exclamation-triangle"),
     "superseded": ("", "arrow-uturn-right"),
     "need": ("warn", "exclamation-circle"),
+    "overdue": ("warn", "exclamation-circle"),
     "met": ("good", "check-circle"),
     "answers": ("good", "signal"),
     "silent": ("bad", "signal-slash"),
@@ -253,7 +254,11 @@ def split_bar(parts: Sequence[Mapping[str, Any]], total: int) -> SafeString:
 def percent_input(cell: BoundField) -> SafeString:
     """A percent to type into a table; its label is for those who cannot see the table."""
     shown = cell.as_widget(
-        attrs={"class": "form-control is-invalid" if cell.errors else "form-control", "aria-label": cell.label}
+        attrs={
+            "class": "form-control is-invalid" if cell.errors else "form-control",
+            "aria-label": cell.label,
+            "placeholder": "" if cell.field.required else _("as all"),
+        }
     )
     errors = format_html_join("", '<div class="field-error">{}</div>', ((error,) for error in cell.errors))
     return format_html("{}{}", shown, errors)
@@ -285,9 +290,11 @@ def names(rows: Sequence[Any]) -> str:
 
 @register.simple_tag
 def grant_pill(grant: Any, now: datetime | None = None) -> SafeString:
-    """How a grant with `assigned_gpus` stands: to come, a need, running, ended."""
+    """How a grant with `assigned_gpus` and `held_gpus` stands: to come, a need, running, ended, held past its end."""
     now = now or timezone.now()
     if grant.ends_at <= now:
+        if grant.held_gpus:
+            return pill("overdue", _("held past its end"))
         return pill("ended", _("ended"))
     if grant.starts_at > now:
         return pill("planned", _("to come"))

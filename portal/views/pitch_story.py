@@ -56,7 +56,8 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
     signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}
     is_open = pitch.state == Pitch.State.SUBMITTED
     waits_for = [(role, holders[role]) for role in needed if is_open and role.pk not in signed]
-    since = max([at for at in [pitch.submitted_at] if at] + [s.at for s in sign_offs if s.round < pitch.round], default=None)
+    # A later round began with the signature that put fewer GPUs on the table.
+    since = min((s.at for s in signed.values()), default=None) if pitch.round > 1 else pitch.submitted_at
     return Story(
         steps=[
             Step(_("Pitched"), DONE if pitch.submitted_at else NOW, pitch.pitcher.name, pitch.submitted_at or pitch.created_at),

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -26,7 +26,6 @@ from portal.problems import refuse
 from portal.views.pitch_story import story_of
 
 USUAL_GPUS, USUAL_DAYS = 8, 14  # where a new pitch begins: a node for a sprint
-WRITE_PITCHES = "pitch_for"
 
 
 @login_required
@@ -59,10 +58,10 @@ def _narrow(rows: QuerySet[Pitch], request: HttpRequest) -> QuerySet[Pitch]:
 
 
 def projects_to_pitch_for(person: Person) -> QuerySet[Project]:
-    """Projects that have not ended and that the person may pitch for."""
+    """Active projects that the person may pitch for."""
     own = queries.projects_with(person, "pitch_for_project")
     every = Project.objects.all() if any(r.power == Role.Power.OPERATE for r in queries.roles_of(person)) else own
-    return every.filter(~Q(state=Project.State.ENDED)).select_related("division").order_by("name")
+    return every.filter(state=Project.State.ACTIVE).select_related("division").order_by("name")
 
 
 @login_required

@@ -42,7 +42,7 @@ def _form(request: HttpRequest) -> SplitForm:
     current = queries.effective_split(timezone.now())
     initial: dict[str, Any] = {"starts_on": day_of(timezone.now() + timedelta(days=1), site_zone())}
     for line in current.lines.all() if current else []:
-        initial[f"p-{line.model_id or 'all'}-{line.division.slug}"] = line.percent.normalize()
+        initial[f"p-{line.model_id or 'all'}-{line.division.slug}"] = f"{line.percent.normalize():f}"
     return _split_form(None, initial=initial)
 
 
