@@ -59,6 +59,8 @@ def _finish(proven: QuerySet[Move]) -> None:
     # Locked and judged in one statement: a move that went back to draining in between is not done by its old switch.
     moves = list(proven.select_for_update(of=("self",), skip_locked=True))
     done = Move.objects.advance_many(moves, Move.State.DONE, done_at=timezone.now(), fault="")
+    if not done:
+        return
     _hold(done)
     facts = [(move, {"gpu": str(move.gpu), "before": move.from_holder, "after": move.to_holder}) for move in done]
     trail.record_many("move.done", facts, by=ACTOR)
