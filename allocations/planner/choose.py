@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .fewest import Question, Tries, fewest
+from .fewest import Looks, Question, fewest
 from .fill import Fill, fill
 from .offers import ENDED, TIERS, WINDING, Offer
 from .snapshot import Island, Source
@@ -33,27 +33,27 @@ def draws(offers: Sequence[Offer], gpus: int, base: frozenset[Island], one_islan
 
     With `one_island` nothing beside one island: where the grant is, if it is somewhere, and none if it is on several.
     """
-    tries = Tries()
+    looks = Looks()
     islands: dict[Island, list[Offer]] = defaultdict(list)
     for offer in offers:
         islands[offer.where].append(offer)
     if one_island:
         allowed = (base & islands.keys() if len(base) == 1 else frozenset()) if base else islands.keys()
-        return _best([islands[where] for where in sorted(allowed)], gpus, tries)
+        return _best([islands[where] for where in sorted(allowed)], gpus, looks)
     if not offers:
         return []
-    overall = draw(offers, gpus, tries)
+    overall = draw(offers, gpus, looks)
     certain = (base | _certain_islands(overall)) & islands.keys()
     here = [offer for where in sorted(certain) for offer in islands[where]]
     beside = [[*here, *islands[where]] for where in sorted(islands.keys() - certain)]
     return (
-        _best([here], gpus, tries, overall)
-        or _best(beside, gpus, tries, overall)
-        or [_on_few_islands(overall, base, gpus, tries)]
+        _best([here], gpus, looks, overall)
+        or _best(beside, gpus, looks, overall)
+        or [_on_few_islands(overall, base, gpus, looks)]
     )
 
 
-def draw(offers: Sequence[Offer], gpus: int, tries: Tries) -> Draw:
+def draw(offers: Sequence[Offer], gpus: int, looks: Looks) -> Draw:
     """The best draw from these offers: size and kinds are exact, then the fewest donors that reach them."""
     best = _filled(offers, gpus)
     runs = Counter[tuple[int, int, frozenset[str]]]()
@@ -70,7 +70,7 @@ def draw(offers: Sequence[Offer], gpus: int, tries: Tries) -> Draw:
     place = {name: index for index, name in enumerate(names)}
     first = taking(offers, best, lambda offer: max((place[name] for name in offer.donors), default=-1))
     start = frozenset[str]().union(*(offer.donors for offer, _ in first))
-    donors, proven = fewest(Question(names, start, disturbance, weight, wanted), tries)
+    donors, proven = fewest(Question(names, start, disturbance, weight, wanted, len(runs)), looks)
     chosen = tuple(offer for offer in offers if offer.donors <= donors)
     return Draw(chosen, _filled(chosen, gpus), donors, proven)
 
@@ -90,11 +90,11 @@ def _filled(offers: Iterable[Offer], gpus: int) -> Fill:
     return fill(((offer.size, offer.cost, len(offer.lots)) for offer in offers), gpus)
 
 
-def _best(groups: Iterable[Sequence[Offer]], gpus: int, tries: Tries, like: Draw | None = None) -> list[Draw]:
+def _best(groups: Iterable[Sequence[Offer]], gpus: int, looks: Looks, like: Draw | None = None) -> list[Draw]:
     """The best draws of the groups, each on its own; with `like` those that are no worse than it."""
     first = [((-part.gpus, part.cost // TIERS), group) for group in groups for part in [_filled(group, gpus)]]
     bar = like.rank[:2] if like else min((rank for rank, _ in first), default=(0, 0))
-    found = [draw(group, gpus, tries) for rank, group in first if rank == bar]
+    found = [draw(group, gpus, looks) for rank, group in first if rank == bar]
     top = like.rank if like else min((one.rank for one in found), default=None)
     return [one for one in found if top is not None and one.rank <= top]
 
@@ -115,7 +115,7 @@ def _donor_weights(offers: Iterable[Offer], best: Fill) -> tuple[Counter[str], i
     return weight, wanted
 
 
-def _on_few_islands(overall: Draw, base: frozenset[Island], gpus: int, tries: Tries) -> Draw:
+def _on_few_islands(overall: Draw, base: frozenset[Island], gpus: int, looks: Looks) -> Draw:
     """The same draw on as few islands beside the grant's own as can be found."""
     runs: dict[Island, list[Offer]] = defaultdict(list)
     for offer in overall.offers:
@@ -130,7 +130,7 @@ def _on_few_islands(overall: Draw, base: frozenset[Island], gpus: int, tries: Tr
     place = {where: index for index, where in enumerate(labels)}
     first = taking(overall.offers, overall.filled, lambda offer: place.get(offer.where, -1))
     start = frozenset(offer.where for offer, _ in first) - base
-    few, _ = fewest(Question(labels, start, same, weight, wanted), tries)
+    few, _ = fewest(Question(labels, start, same, weight, wanted, len(overall.offers)), looks)
     offers = tuple(offer for offer in overall.offers if offer.where in few or offer.where in base)
     return Draw(offers, _filled(offers, gpus), overall.donors, overall.fewest_donors)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from .snapshot import Fleet, Island, Need, Source, Unit
+from .snapshot import Fleet, Island, Need, Slab, Source, Unit
 from .why import Because, Skipped
 
 # Cost of a lot: five counts in one whole number, the first weighs most, so that costs add and compare like tuples.
@@ -18,6 +18,7 @@ RUNNING = FRESH << BITS  # GPUs with processes, or nobody knows, of somebody els
 MOVED = RUNNING << BITS  # GPUs that change holder at all
 ENDED = MOVED << BITS
 WINDING = ENDED << BITS
+LATER = frozenset({Skipped.HELD, Skipped.NOT_YET_RELEASED})  # refusals that a promised date may end
 TIERS = MOVED  # from here up: which kind of GPU; below: how it disturbs. The number of donors is judged in between.
 
 
@@ -43,14 +44,17 @@ class Offer:
 class Stock:
     """All offers for one need, in an order that does not depend on the snapshot's; what is no offer is in `skipped`.
 
-    `own`: node -> GPUs that the grant has there. `base`: the islands on which it is. `units` are those of the model.
+    `own`: node -> GPUs that the grant has there. `base`: the islands on which it is. `slabs`: all of the model; `good`
+    ones may be taken if their shape fits, `promised` ones from their date on.
     """
 
     offers: tuple[Offer, ...]
     skipped: Mapping[str, int]
     own: Mapping[str, int]
     base: frozenset[Island]
-    units: tuple[Unit, ...]
+    slabs: tuple[Slab, ...]
+    good: tuple[Slab, ...]
+    promised: tuple[tuple[Slab, datetime], ...]
 
 
 def usable_from(fleet: Fleet, need: Need) -> datetime:
@@ -75,10 +79,10 @@ def is_running(unit: Unit, need: Need) -> bool:
     return unit.running != 0 and donor(unit, need) != ""
 
 
-def refusal(unit: Unit, need: Need, taken: set[int], usable: datetime) -> str:
+def refusal(unit: Unit, need: Need, usable: datetime) -> str:
     """The code of the reason why the unit may not be taken for the need, "" if it may."""
     source = unit.source
-    if unit.gpu_id in taken or source is Source.MOVING:
+    if source is Source.MOVING:
         return Skipped.MOVING
     if source is Source.UNUSABLE:
         return unit.detail or Skipped.UNUSABLE
@@ -95,38 +99,41 @@ def refusal(unit: Unit, need: Need, taken: set[int], usable: datetime) -> str:
 
 def stock(fleet: Fleet, need: Need) -> Stock:
     """What may be taken for the need, in lots of its shape: single units, or whole nodes."""
-    units = fleet.by_model.get(need.model, [])
+    slabs = [slab for node in fleet.by_model.get(need.model, {}).values() for slab in node]
     usable = usable_from(fleet, need)
-    skipped: Counter[str] = Counter({Skipped.OTHER_MODEL: len(fleet.snapshot.units) - len(units)})
-    good, yours = [], []
-    for unit in units:
-        reason = refusal(unit, need, fleet.taken, usable)
+    skipped: Counter[str] = Counter({Skipped.OTHER_MODEL: len(fleet.snapshot.units) - sum(map(len, slabs))})
+    good, yours, promised = [], [], []
+    for slab in slabs:
+        reason = refusal(slab[0], need, usable)
         if not reason:
-            good.append(unit)
+            good.append(slab)
             continue
-        skipped[reason] += 1
+        skipped[reason] += len(slab)
+        releases_at = slab[0].releases_at
         if reason == Skipped.ALREADY_YOURS:
-            yours.append(unit)
+            yours.append(slab)
+        elif reason in LATER and releases_at is not None and releases_at > fleet.snapshot.taken_at:
+            promised.append((slab, releases_at))
     own = _own(need, yours)
-    bundles = _whole_nodes(fleet, good, own) if need.whole_nodes else [(unit,) for unit in good]
-    skipped[Skipped.NODE_FRAGMENT] += len(good) - sum(map(len, bundles))
-    base = frozenset(place.where for place in need.already_on) | {unit.where for unit in yours}
-    return Stock(_offers(bundles, need, own), +skipped, own, base, tuple(units))
+    bundles = _whole_nodes(fleet, good, own) if need.whole_nodes else [(unit,) for slab in good for unit in slab]
+    skipped[Skipped.NODE_FRAGMENT] += sum(map(len, good)) - sum(map(len, bundles))
+    base = frozenset(place.where for place in need.already_on) | {slab[0].where for slab in yours}
+    return Stock(_offers(bundles, need, own), +skipped, own, base, tuple(slabs), tuple(good), tuple(promised))
 
 
-def _own(need: Need, yours: Iterable[Unit]) -> dict[str, int]:
+def _own(need: Need, yours: Iterable[Slab]) -> dict[str, int]:
     """What the snapshot and the need say of the grant's GPUs; a place may count those that are still on their way."""
-    own = Counter(unit.node for unit in yours)
+    own = Counter(unit.node for slab in yours for unit in slab)
     for place in need.already_on:
         own[place.node] = max(own[place.node], place.gpus)
     return dict(own)
 
 
-def _whole_nodes(fleet: Fleet, good: Iterable[Unit], own: Mapping[str, int]) -> list[tuple[Unit, ...]]:
+def _whole_nodes(fleet: Fleet, good: Iterable[Slab], own: Mapping[str, int]) -> list[tuple[Unit, ...]]:
     """The good units of every node that they, with what the grant has there, make whole."""
     nodes: dict[str, list[Unit]] = defaultdict(list)
-    for unit in good:
-        nodes[unit.node].append(unit)
+    for slab in good:
+        nodes[slab[0].node].extend(slab)
     return [tuple(units) for node, units in nodes.items() if len(units) + own.get(node, 0) >= fleet.node_size(units[0])]
 
 

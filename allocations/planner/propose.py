@@ -43,9 +43,9 @@ def propose(snapshot: Snapshot, need: Need) -> Proposal:
     Whole nodes and one island are kept where the need requires them. Of all plans of that size it takes the most of
     the project's own ended GPUs, then free ones, ended ones, promised ones; then it disturbs the fewest donors, the
     fewest running GPUs; then it uses the fewest new islands and breaks up the fewest nodes. The first three are exact,
-    the others while the tries last (`fewest`). The same snapshot in another order gives the same plan.
+    the others as far as a counted number of looks goes. The same snapshot in another order gives the same plan.
     """
-    return _propose(Fleet(snapshot), need)
+    return _propose(Fleet(snapshot), need)[0]
 
 
 def propose_all(snapshot: Snapshot, needs: Iterable[Need]) -> tuple[Proposal, ...]:
@@ -53,13 +53,13 @@ def propose_all(snapshot: Snapshot, needs: Iterable[Need]) -> tuple[Proposal, ..
     fleet = Fleet(snapshot)
     proposals = []
     for need in sorted(needs, key=lambda need: (need.starts_at, need.grant_id)):
-        proposal = _propose(fleet, need)
-        fleet.taken.update(pick.gpu_id for pick in proposal.picks)
+        proposal, units = _propose(fleet, need)
+        fleet.take(units)
         proposals.append(proposal)
     return tuple(proposals)
 
 
-def _propose(fleet: Fleet, need: Need) -> Proposal:
+def _propose(fleet: Fleet, need: Need) -> tuple[Proposal, tuple[Unit, ...]]:
     found = stock(fleet, need)
     best = None
     if need.gpus > 0:
@@ -78,7 +78,7 @@ def _propose(fleet: Fleet, need: Need) -> Proposal:
         shape=_shape(best, found, need),
         shortfall=shortfall(fleet, need, found, len(picks)),
     )
-    return Proposal(picks, max(0, need.gpus) - len(picks), why, need.grant_id)
+    return Proposal(picks, max(0, need.gpus) - len(picks), why, need.grant_id), units
 
 
 def _taken(units: Iterable[Unit], need: Need) -> tuple[Taken, ...]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from .fill import largest_sum
-from .offers import Stock, refusal, usable_from
-from .snapshot import OUT, Fleet, Island, Need, Source, Unit
-from .why import Help, Helps, Short, Shortfall, Skipped
+from .offers import Stock
+from .snapshot import OUT, Fleet, Island, Need, Slab, Source
+from .why import Help, Helps, Short, Shortfall
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
@@ -48,7 +48,7 @@ def shortfall(fleet: Fleet, need: Need, stock: Stock, found_gpus: int) -> Shortf
     """Why `found_gpus` are not all that is missing, None if they are."""
     if found_gpus >= need.gpus:
         return None
-    ready = _ready(fleet, need, stock)
+    ready = [*((slab, AT_ONCE) for slab in stock.good), *stock.promised]
     outlook = _Outlook(need, stock, _loose(ready), _nodes(fleet, ready, stock) if need.whole_nodes else {})
     sizes = _node_sizes(fleet, need, stock) if need.whole_nodes else Counter[int]()
     lower = largest_sum(sizes, need.gpus)
@@ -109,40 +109,29 @@ def _first(dates: list[datetime], holds: Callable[[datetime], bool]) -> datetime
     return dates[low] if low < len(dates) else None
 
 
-def _ready(fleet: Fleet, need: Need, stock: Stock) -> list[tuple[Unit, datetime]]:
-    """Every unit that may be taken now or after a promised date, with that date."""
-    usable, ready = usable_from(fleet, need), []
-    for unit in stock.units:
-        reason = refusal(unit, need, fleet.taken, usable)
-        promised = unit.releases_at if reason in (Skipped.HELD, Skipped.NOT_YET_RELEASED) else None
-        if not reason:
-            ready.append((unit, AT_ONCE))
-        elif promised is not None and promised > fleet.snapshot.taken_at:
-            ready.append((unit, promised))
-    return ready
+def _loose(ready: Iterable[tuple[Slab, datetime]]) -> Supply:
+    supply: Counter[tuple[datetime, int, Island]] = Counter()
+    for slab, at in ready:
+        supply[at, 1, slab[0].where] += len(slab)
+    return supply
 
 
-def _loose(ready: Iterable[tuple[Unit, datetime]]) -> Supply:
-    return Counter((at, 1, unit.where) for unit, at in ready)
-
-
-def _nodes(fleet: Fleet, ready: Iterable[tuple[Unit, datetime]], stock: Stock) -> Supply:
+def _nodes(fleet: Fleet, ready: Iterable[tuple[Slab, datetime]], stock: Stock) -> Supply:
     """Whole nodes: each is ready with the last of its units."""
-    nodes: dict[str, list[tuple[Unit, datetime]]] = defaultdict(list)
-    for unit, at in ready:
-        nodes[unit.node].append((unit, at))
-    return Counter(
-        (max(at for _, at in there), len(there), there[0][0].where)
-        for node, there in nodes.items()
-        if len(there) + stock.own.get(node, 0) >= fleet.node_size(there[0][0])
-    )
+    nodes: dict[str, list[tuple[Slab, datetime]]] = defaultdict(list)
+    for slab, at in ready:
+        nodes[slab[0].node].append((slab, at))
+    supply: Counter[tuple[datetime, int, Island]] = Counter()
+    for node, there in nodes.items():
+        gpus, one = sum(len(slab) for slab, _ in there), there[0][0][0]
+        if gpus + stock.own.get(node, 0) >= fleet.node_size(one):
+            supply[max(at for _, at in there), gpus, one.where] += 1
+    return supply
 
 
 def _node_sizes(fleet: Fleet, need: Need, stock: Stock) -> Counter[int]:
     """Size -> how many nodes of the model there are, whoever has them, less what the grant has on them."""
-    sizes = {
-        unit.node: fleet.node_size(unit) - stock.own.get(unit.node, 0)
-        for unit in stock.units
-        if need.labels <= unit.labels and not (unit.source is Source.UNUSABLE and unit.detail in OUT)
-    }
-    return Counter(size for size in sizes.values() if size > 0)
+    there = (slab[0] for slab in stock.slabs if need.labels <= slab[0].labels)
+    nodes = {unit.node: unit for unit in there if not (unit.source is Source.UNUSABLE and unit.detail in OUT)}
+    sizes = Counter(fleet.node_size(unit) - stock.own.get(node, 0) for node, unit in nodes.items())
+    return Counter({size: count for size, count in sizes.items() if size > 0})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -116,24 +117,46 @@ class Snapshot:
             raise ValueError("a GPU stands twice in the snapshot")
 
 
+Slab = tuple[Unit, ...]
+"""Units of one node that are the same in all that decides whether they may be taken, so that one stands for all."""
+
+
 @dataclass(slots=True)
 class Fleet:
-    """A snapshot made ready for several needs: `taken` grows with each proposal."""
+    """A snapshot made ready for several needs: model -> node -> slabs. What one plan takes is moving for the next."""
 
     snapshot: Snapshot
-    by_model: Mapping[str, list[Unit]] = field(init=False)
+    by_model: dict[str, dict[str, list[Slab]]] = field(init=False)
     present: Mapping[str, int] = field(init=False)
-    taken: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        by_model: dict[str, list[Unit]] = {}
-        present: dict[str, int] = {}
+        nodes: dict[tuple[str, str], list[Unit]] = defaultdict(list)
+        present: Counter[str] = Counter()
         for unit in self.snapshot.units:
-            by_model.setdefault(unit.model, []).append(unit)
+            nodes[unit.model, unit.node].append(unit)
             if unit.source is not Source.UNUSABLE or unit.detail not in OUT:
-                present[unit.node] = present.get(unit.node, 0) + 1
-        self.by_model, self.present = by_model, present
+                present[unit.node] += 1
+        self.by_model, self.present = defaultdict(dict), present
+        for (model, node), units in nodes.items():
+            self.by_model[model][node] = _slabs(units)
 
     def node_size(self, unit: Unit) -> int:
         """How many GPUs make its node whole: those that are healthy or at least there."""
         return max(unit.node_gpus, self.present.get(unit.node, 0))
+
+    def take(self, picked: Iterable[Unit]) -> None:
+        """The picked units are in an open move from now on."""
+        gone = {unit.gpu_id: unit for unit in picked}
+        for model, node in {(unit.model, unit.node) for unit in gone.values()}:
+            units = (unit for slab in self.by_model[model][node] for unit in slab)
+            self.by_model[model][node] = _slabs(
+                replace(unit, source=Source.MOVING) if unit.gpu_id in gone else unit for unit in units
+            )
+
+
+def _slabs(units: Iterable[Unit]) -> list[Slab]:
+    alike: dict[tuple[object, ...], list[Unit]] = {}
+    for unit in units:
+        facts = (unit.source, unit.holder, unit.grant_id, unit.detail, unit.releases_at, unit.labels)
+        alike.setdefault(facts, []).append(unit)
+    return [tuple(slab) for slab in alike.values()]

@@ -102,7 +102,10 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """`gpus` are still missing after the plan. `node_sizes` and the next sums stand there for UNEVEN_SIZE only."""
+    """`gpus` are still missing after the plan. `node_sizes` and the next sums stand there for UNEVEN_SIZE only.
+
+    What helps is said for the need without this plan: once a part is committed, one island means the island of it.
+    """
 
     code: Short
     gpus: int

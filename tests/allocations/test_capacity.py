@@ -365,6 +365,12 @@ class TestEarliestStart:
             found if found and found <= day(last) else None
         )
 
+    def test_a_gap_that_is_as_long_as_the_ask_will_do(self):
+        lines = limits([booking(0, 4, 8), booking(7, None, 8)], [], Timeline.constant(8), Timeline.constant(8))
+
+        assert capacity.earliest_start(booking(0, 3, 8), **lines) == day(4)
+        assert capacity.earliest_start(booking(0, 4, 8), **lines) is None
+
 
 class TestDebt:
     def test_a_split_cut_from_64_to_32_with_50_promised_is_18_over_and_never_negative(self):

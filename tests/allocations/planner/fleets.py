@@ -96,7 +96,9 @@ _kinds = st.one_of(
         {"source": st.just(Source.HELD), "holder": _donor, "releases_at": st.sampled_from([None, SOON, LATER])}
     ),
     st.just({"source": Source.MOVING, "holder": "ada"}),
-    st.fixed_dictionaries({"source": st.just(Source.UNUSABLE), "detail": st.sampled_from(["stale", "lost", "protected"])}),
+    st.fixed_dictionaries(
+        {"source": st.just(Source.UNUSABLE), "detail": st.sampled_from(["stale", "lost", "protected"])}
+    ),
 )
 
 needs = st.builds(
@@ -168,13 +170,12 @@ class Oracle:
 
     def best(self) -> tuple[tuple[int, ...], tuple[int, int]]:
         """The best rank of all sets, and the best shape of all sets of that rank."""
-        found = min(
+        return min(
             (self.rank(some), self.shape(some))
             for size in range(min(self.asked.gpus, len(self.candidates)) + 1)
             for some in combinations(self.candidates, size)
             if self.obeys(some)
         )
-        return found
 
     def chosen(self, proposal: Proposal) -> list[Unit]:
         """The units of a proposal."""
