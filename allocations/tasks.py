@@ -1,8 +1,12 @@
 """Work that workers do on the timer: each reads from the database what to do, so a lost or doubled call is no harm."""
 
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 
 from allocations import executor, outbox
+
+# A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
+PASSING = (OperationalError, InterfaceError)
 
 
 @shared_task(ignore_result=True)
@@ -11,7 +15,7 @@ def deliver() -> None:
     outbox.deliver_due()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, throws=PASSING)
 def execute() -> None:
     """Every open move is as far as its donor, its node and its readings let it be."""
     executor.run_pass()
