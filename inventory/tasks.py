@@ -3,6 +3,7 @@
 from celery import shared_task
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
+from django.utils import timezone
 
 from inventory import survey, trail
 
@@ -12,11 +13,11 @@ PASSING = (OperationalError, InterfaceError)
 
 @shared_task(ignore_result=True, throws=PASSING)
 def poll() -> None:
-    """The fleet is asked: the first slice here, the others by whoever is free. A message a tick late is void."""
-    slices = survey.count_slices()
-    for slice_no in range(1, slices):
-        poll_slice.apply_async((slice_no, slices), expires=settings.POLL_INTERVAL_S)
-    survey.survey_slice(0, slices)
+    """The fleet is asked: one slice here, the others by whoever is free. A message a tick late is void."""
+    mine, *others = slices = survey.slices_in_turn(now=timezone.now())
+    for slice_no in others:
+        poll_slice.apply_async((slice_no, len(slices)), expires=settings.POLL_INTERVAL_S)
+    survey.survey_slice(mine, len(slices))
 
 
 @shared_task(ignore_result=True, throws=PASSING)

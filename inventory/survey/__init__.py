@@ -2,7 +2,7 @@
 
 from inventory.survey.asking import Answer, ask
 from inventory.survey.history import keep_history
-from inventory.survey.slices import SLICE_NODES, count_slices, due_nodes, survey_slice
+from inventory.survey.slices import SLICE_NODES, due_nodes, slices_in_turn, survey_slice
 from inventory.survey.store import store_survey
 from inventory.survey.surveying import survey_nodes
 
@@ -10,9 +10,9 @@ __all__ = [
     "SLICE_NODES",
     "Answer",
     "ask",
-    "count_slices",
     "due_nodes",
     "keep_history",
+    "slices_in_turn",
     "store_survey",
     "survey_nodes",
     "survey_slice",

@@ -12,22 +12,21 @@ PARTITION = re.compile(r"inventory_readinghistory_([0-9]{8})")
 STRAY_DAYS = "SELECT DISTINCT (requested_at AT TIME ZONE 'UTC')::date FROM ONLY inventory_readinghistory_rest"
 # A partition for a day of which the rest has rows is refused, so they are taken out first and put back into it.
 TAKE_OUT = """
-CREATE TEMPORARY TABLE stray ON COMMIT DROP AS
+CREATE TEMPORARY TABLE stray AS
 WITH gone AS (
   DELETE FROM inventory_readinghistory_rest WHERE requested_at >= %(begin)s AND requested_at < %(end)s RETURNING *
 ) SELECT * FROM gone
 """
 PARTITIONS = """
-SELECT child.relname FROM pg_inherits
-JOIN pg_class child ON child.oid = inhrelid JOIN pg_class parent ON parent.oid = inhparent
-WHERE parent.relname = 'inventory_readinghistory' AND parent.relnamespace = 'public'::regnamespace
+SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+WHERE inhparent = 'inventory_readinghistory'::regclass
 """
 
 
 def keep_history(*, today: date | None = None) -> None:
     """There is a partition for each of the next days, and none that is older than READINGS_KEPT_DAYS.
 
-    Each step is a transaction of its own: one that meets a lock it cannot have is left to the next call.
+    Each day is a transaction of its own: where a lock is not to be had, the next call goes on.
     """
     today = today or datetime.now(UTC).date()
     oldest = today - timedelta(days=settings.READINGS_KEPT_DAYS)
@@ -51,6 +50,7 @@ def _make_day(day: date, *, has_strays: bool) -> None:
         cursor.execute("SELECT inventory_make_day(%s)", [day])
         if has_strays:
             cursor.execute("INSERT INTO inventory_readinghistory SELECT * FROM stray")
+            cursor.execute("DROP TABLE stray")
 
 
 def _forget_day(day: date) -> None:

@@ -23,9 +23,13 @@ SILENT_EVERY = 6
 SURVEY_LOCK = 0x50_11  # first half of an advisory lock; the second is the slice
 
 
-def count_slices() -> int:
-    """How many slices the polled nodes make, at least one."""
-    return max(1, -(-polled_nodes().count() // SLICE_NODES))
+def slices_in_turn(*, now: datetime) -> list[int]:
+    """The numbers of the slices that the polled nodes make, at least one; another one is first in each interval.
+
+    So each has its turn also where a worker is so slow that only the first is done before the next tick.
+    """
+    slices = max(1, -(-polled_nodes().count() // SLICE_NODES))
+    return [(_tick(now) + place) % slices for place in range(slices)]
 
 
 def due_nodes(slice_no: int, slices: int, *, now: datetime) -> QuerySet[Node]:
@@ -33,9 +37,8 @@ def due_nodes(slice_no: int, slices: int, *, now: datetime) -> QuerySet[Node]:
 
     Slices are by id modulo `slices`, so that a node stays in its slice when others come and go.
     """
-    tick = int(now.timestamp()) // settings.POLL_INTERVAL_S
     in_turn = Q(silent_since=None) | Q(silent_since__gt=now - SILENT_FOR) | Q(turn=0)
-    nodes = polled_nodes().annotate(part=F("pk") % slices, turn=(F("pk") + tick) % SILENT_EVERY)
+    nodes = polled_nodes().annotate(part=F("pk") % slices, turn=(F("pk") + _tick(now)) % SILENT_EVERY)
     return nodes.filter(in_turn, part=slice_no).order_by("pk")
 
 
@@ -44,6 +47,10 @@ def survey_slice(slice_no: int, slices: int) -> Survey | None:
     with _alone(slice_no) as alone:
         nodes = list(due_nodes(slice_no, slices, now=timezone.now())) if alone else []
         return survey_nodes(nodes) if nodes else None
+
+
+def _tick(now: datetime) -> int:
+    return int(now.timestamp()) // int(settings.POLL_INTERVAL_S)
 
 
 @contextmanager
