@@ -20,8 +20,9 @@ from portal.services.errors import CannotStart
 from portal.services.home import Home, write_private
 
 HOST = "127.0.0.1"
-# Below the ports that Linux gives to outgoing connections (32768 and up), so that none of those takes ours meanwhile.
-PORTS = range(20000, 32000)
+# Below the ports that Linux gives to outgoing connections (32768 and up), so that none of those takes ours meanwhile,
+# and above those of a large simulated fleet.
+PORTS = range(28000, 32000)
 PORT_TRIES = 50
 MEMORY_LIMIT = "256mb"  # hints are some hundred bytes each; a flood must not take the machine's memory
 CONNECT_LIMIT_S = 1.0
