@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 class Portal:
-    """`manage.py up` from `home`; parts are named as in the lock files: web, worker, beat, simulator, valkey, postgres."""
+    """`manage.py up` from `home`; parts are named as their lock files: web, worker, beat, simulator, valkey, postgres."""
 
     def __init__(self, home: Path, *, options: tuple[str, ...] = ("--simulate",), **env: str) -> None:
         self.home, self.options = home, options
@@ -101,6 +101,10 @@ class Portal:
         wanted = f"ALLOT_HOME={self.home}".encode()
         return [pid for pid in _pids() if pid != os.getpid() and wanted in _environment(pid).split(b"\0")]
 
+    def is_running(self) -> bool:
+        """True while the supervisor runs."""
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> float:
         """Ctrl-C; everything has ended. After how many seconds."""
         assert self._process is not None
@@ -111,13 +115,14 @@ class Portal:
 
 
 @contextmanager
-def running(portal: Portal) -> Iterator[Portal]:
+def running(portal: Portal, *, started: bool = False) -> Iterator[Portal]:
     """The portal runs until the block ends, however it ends."""
     try:
-        portal.start()
+        if not started:
+            portal.start()
         yield portal
     finally:
-        if portal._process is not None and portal._process.poll() is None:
+        if portal.is_running():
             portal.stop()
 
 
