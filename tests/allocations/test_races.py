@@ -1,0 +1,341 @@
+"""Decisions made by several people at once: one outcome, one event, one notice; nothing promised twice."""
+
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.db import connection, transaction
+from django.utils import timezone
+
+from allocations import grants, outbox, pitches, projects, splits
+from allocations.errors import Stale
+from allocations.locks import lock_row, lock_shares
+from allocations.models import Grant, Membership, OutboxMessage, Pitch, ProjectTerms, RoleHolder, SignOff, Split
+from inventory.models import Event
+from tests import factories
+from tests.allocations.acts import approve, decline, submit, told
+from tests.races import Window, at_once, kinds
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def fresh(row):
+    """The row as another person's request reads it."""
+    return type(row).objects.get(pk=row.pk)
+
+
+def half_signed(world, **terms):
+    pitch = submit(world, **terms)
+    approve(world, pitch, world.chief, "chief-scientist")
+    return pitch
+
+
+def approving(world, pitch, who, role, **terms):
+    row = fresh(pitch)
+    return lambda: approve(world, row, who, role, **terms)
+
+
+def declining(world, pitch, who, role):
+    row = fresh(pitch)
+    return lambda: decline(world, row, who, role)
+
+
+class TestOnePitch:
+    def test_six_approvers_at_once_make_one_grant(self, world, monkeypatch):
+        chiefs = [world.chief, *(factories.holder("chief-scientist", f"chief-{n}") for n in range(2))]
+        heads = [world.head, *(factories.holder("research-head", f"head-{n}") for n in range(2))]
+        pitch = submit(world)
+        monkeypatch.setattr(pitches, "lock_row", Window(6).before(lock_row))
+
+        outcomes = at_once(
+            *(approving(world, pitch, chief, "chief-scientist") for chief in chiefs),
+            *(approving(world, pitch, head, "research-head") for head in heads),
+        )
+
+        assert kinds(outcomes) == ["SignOff"] * 2 + ["Stale"] * 4
+        assert (fresh(pitch).state, Grant.objects.count(), SignOff.objects.count()) == ("granted", 1, 2)
+        assert Event.objects.filter(verb="grant.issued").count() == 1
+        assert told("pitch.granted") == ["pitcher"]
+
+    def test_the_last_two_signers_at_once_do_not_both_believe_that_the_other_is_missing(self, world, monkeypatch):
+        pitch = submit(world)
+        window = Window()
+        monkeypatch.setattr(pitches, "_sign", window.after(pitches._sign))
+
+        outcomes = at_once(
+            approving(world, pitch, world.chief, "chief-scientist"),
+            approving(world, pitch, world.head, "research-head"),
+        )
+
+        assert kinds(outcomes) == ["SignOff", "SignOff"]
+        assert (fresh(pitch).state, Grant.objects.count(), told("pitch.granted")) == ("granted", 1, ["pitcher"])
+
+    def test_approved_and_declined_at_once_has_one_outcome(self, world, monkeypatch):
+        pitch = half_signed(world)
+        second = factories.holder("research-head", "second-head")
+        monkeypatch.setattr(pitches, "_require_turn", Window().after(pitches._require_turn))
+
+        outcomes = at_once(
+            approving(world, pitch, world.head, "research-head"), declining(world, pitch, second, "research-head")
+        )
+
+        state = fresh(pitch).state
+        assert kinds(outcomes) == ["SignOff", "Stale"]
+        assert Grant.objects.count() == (state == "granted")
+        assert list(
+            Event.objects.filter(verb__in=["pitch.granted", "pitch.declined"]).values_list("verb", flat=True)
+        ) == [f"pitch.{state}"]
+        assert OutboxMessage.objects.filter(person=world.pitcher).count() == 1
+
+    def test_granted_and_withdrawn_at_once_has_one_outcome(self, world, monkeypatch):
+        pitch = half_signed(world)
+        mine = fresh(pitch)
+        monkeypatch.setattr(pitches, "_require_state", Window().after(pitches._require_state))
+
+        outcomes = at_once(
+            approving(world, pitch, world.head, "research-head"),
+            lambda: pitches.withdraw_pitch(pitch=mine, by=world.pitcher),
+        )
+
+        state = fresh(pitch).state
+        assert kinds(outcomes) == (["SignOff", "Stale"] if state == "granted" else ["Pitch", "Stale"])
+        assert Grant.objects.count() == (state == "granted")
+
+    def test_fewer_and_as_asked_at_once_do_not_make_a_grant_of_two_numbers(self, world, monkeypatch):
+        pitch = submit(world)
+        monkeypatch.setattr(pitches, "_require_turn", Window().after(pitches._require_turn))
+
+        outcomes = at_once(
+            approving(world, pitch, world.chief, "chief-scientist", gpus=16),
+            approving(world, pitch, world.head, "research-head"),
+        )
+
+        row = fresh(pitch)
+        assert kinds(outcomes) in (["SignOff", "SignOff"], ["SignOff", "Stale"])
+        assert (row.state, row.round, row.offered_gpus, Grant.objects.count()) == ("submitted", 2, 16, 0)
+        assert [each.person for each in SignOff.objects.filter(round=2)] == [world.chief]
+
+    def test_the_same_signature_pressed_twice_at_once_is_one(self, world, monkeypatch):
+        pitch = half_signed(world)
+        monkeypatch.setattr(pitches, "_same_answer", Window().after(pitches._same_answer))
+
+        outcomes = at_once(*[approving(world, pitch, world.head, "research-head")] * 2)
+
+        assert kinds(outcomes) == ["SignOff", "SignOff"]
+        assert (outcomes[0], Grant.objects.count(), told("pitch.granted")) == (outcomes[1], 1, ["pitcher"])
+
+
+class TestOneShare:
+    def test_two_pitches_that_fit_alone_but_not_together(self, world, monkeypatch):
+        one, other = half_signed(world, gpus=40), half_signed(world, gpus=40)
+        monkeypatch.setattr(grants, "require_room", Window().after(grants.require_room))
+
+        outcomes = at_once(*(approving(world, pitch, world.head, "research-head") for pitch in (one, other)))
+
+        assert kinds(outcomes) == ["OverShare", "SignOff"]
+        assert sorted([fresh(one).state, fresh(other).state]) == ["granted", "submitted"]
+        assert Grant.objects.count() == 1
+
+    def test_two_divisions_do_not_promise_the_same_healthy_gpus(self, world, monkeypatch):
+        """Research is over its share, so that the shares of the other two are more than what is left of the fleet."""
+        third = factories.project("arm", division=factories.division("robotics"))
+        factories.split({"": {"research": 40, "applied": 30, "robotics": 30}}, starts_at=timezone.now())
+        factories.grant(
+            world.project, gpus=70, starts_at=factories.LONG_AGO, ends_at=timezone.now() + timedelta(days=90)
+        )
+        one = factories.submitted(world.applied_project, gpus=30, roles=["ceo-applications"])
+        other = factories.submitted(third, gpus=30, roles=["ceo"])
+        monkeypatch.setattr(grants, "require_room", Window().after(grants.require_room))
+
+        outcomes = at_once(
+            approving(world, one, world.ceo_apps, "ceo-applications"), approving(world, other, world.ceo, "ceo")
+        )
+
+        assert kinds(outcomes) == ["OverCapacity", "SignOff"]
+        assert Grant.objects.count() == 2
+
+    def test_fifty_asks_for_the_last_eight_gpus_at_once_are_one_promise_and_clear_refusals(self, world, monkeypatch):
+        factories.grant(
+            world.project, gpus=52, starts_at=factories.LONG_AGO, ends_at=timezone.now() + timedelta(days=90)
+        )
+        asks = [half_signed(world, gpus=8, title=f"Ask {number}") for number in range(50)]
+        monkeypatch.setattr(grants, "require_room", Window().after(grants.require_room))
+
+        outcomes = at_once(*(approving(world, pitch, world.head, "research-head") for pitch in asks))
+
+        assert kinds(outcomes) == ["OverShare"] * 49 + ["SignOff"]
+        refusals = [outcome for outcome in outcomes if not isinstance(outcome, SignOff)]
+        assert {(each.facts["left_gpus"], each.facts["asked_gpus"], each.facts["limit_gpus"]) for each in refusals} == {
+            (0, 8, 60)
+        }
+        assert {each.message.partition(" from ")[0] for each in refusals} == {"Research has 0 of 60 H100 left"}
+        assert (Grant.objects.count(), told("pitch.granted")) == (2, ["pitcher"])
+        assert Pitch.objects.filter(state="submitted").count() == 49
+
+
+class TestWaiting:
+    """A lock that is not to be had in time is a refusal that says so, and nothing is written."""
+
+    def while_somebody_holds(self, take, call):
+        """What `call` comes to while another connection has taken a lock."""
+        outcome = []
+
+        def hold():
+            with transaction.atomic():
+                take()
+                meet.enter()
+                done.enter()
+
+        meet, done = Window(), Window()
+
+        def press():
+            meet.enter()
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '100ms'")
+            try:
+                outcome.append(call())
+            finally:
+                done.enter()
+
+        return at_once(hold, press)[1]
+
+    def test_at_the_last_signature(self, world):
+        pitch = half_signed(world)
+
+        outcome = self.while_somebody_holds(
+            lambda: lock_shares(factories.model()), approving(world, pitch, world.head, "research-head")
+        )
+
+        assert isinstance(outcome, Stale)
+        assert outcome.message == "Somebody else decides on this at this moment. Nothing was changed; look again."
+        assert (fresh(pitch).state, SignOff.objects.count(), Grant.objects.count()) == ("submitted", 1, 0)
+
+    def test_at_the_last_signature_under_a_split(self, world):
+        split = splits.propose_split(
+            by=world.ceo, starts_at=timezone.now() + timedelta(days=1), percents={"": {"research": 1}}
+        )
+        splits.sign_split(split=split, by=world.ceo)
+        row = fresh(split)
+
+        outcome = self.while_somebody_holds(
+            lambda: lock_shares(factories.model()), lambda: splits.sign_split(split=row, by=world.ceo_apps)
+        )
+
+        assert isinstance(outcome, Stale)
+        assert (fresh(split).state, split.signatures.count()) == ("proposed", 1)
+
+    def test_while_somebody_signs_the_same_pitch(self, world):
+        pitch = half_signed(world)
+        other = fresh(pitch)
+
+        outcome = self.while_somebody_holds(
+            lambda: lock_row(other), approving(world, pitch, world.head, "research-head")
+        )
+
+        assert (type(outcome), Grant.objects.count()) == (Stale, 0)
+
+
+class TestPressedTwiceAtOnce:
+    """Two requests that both read the row before either wrote: one effect, one event, one notice."""
+
+    def test_submit(self, world, monkeypatch):
+        pitch = factories.pitch(world.project, world.pitcher)
+        one, other = fresh(pitch), fresh(pitch)
+        monkeypatch.setattr(pitches, "_require_state", Window().after(pitches._require_state))
+
+        outcomes = at_once(*(lambda row=row: pitches.submit_pitch(pitch=row, by=world.pitcher) for row in (one, other)))
+
+        assert kinds(outcomes) == ["Pitch", "Stale"]
+        assert told("pitch.submitted") == ["chief-scientist", "research-head"]
+
+    def test_end_of_a_grant(self, world, monkeypatch):
+        grant = factories.grant(world.project)
+        rows = [fresh(grant), fresh(grant)]
+        monkeypatch.setattr(grants, "end_early", Window().before(grants.end_early))
+
+        outcomes = at_once(
+            *(lambda row=row: grants.end_grant(grant=row, by=world.lead, reason="Done.") for row in rows)
+        )
+
+        assert (kinds(outcomes), told("grant.ended")) == (["Grant", "Stale"], ["lead"])
+
+    def test_wind_down(self, world, monkeypatch):
+        rows = [fresh(world.project), fresh(world.project)]
+        until = timezone.now() + timedelta(days=3)
+        monkeypatch.setattr(projects, "_require_reason", Window().after(projects._require_reason))
+
+        outcomes = at_once(
+            *(
+                lambda row=row: projects.wind_down(project=row, by=world.lead, reason="Done.", releases_at=until)
+                for row in rows
+            )
+        )
+
+        assert (kinds(outcomes), told("project.winding_down")) == (["Project", "Stale"], ["lead"])
+
+    def test_the_last_signature_under_a_split(self, world, monkeypatch):
+        split = splits.propose_split(
+            by=world.ceo, starts_at=timezone.now() + timedelta(days=1), percents={"": {"research": 50}}
+        )
+        rows = [fresh(split), fresh(split)]
+        monkeypatch.setattr(splits, "_role_to_sign", Window().after(splits._role_to_sign))
+
+        outcomes = at_once(
+            lambda: splits.sign_split(split=rows[0], by=world.ceo),
+            lambda: splits.sign_split(split=rows[1], by=world.ceo_apps),
+        )
+
+        assert kinds(outcomes) == ["Split", "Split"]
+        assert (Split.objects.get(pk=split.pk).state, Event.objects.filter(verb="split.signed").count()) == (
+            "signed",
+            2,
+        )
+
+    def test_a_member_or_a_role_is_added_once(self, world, monkeypatch):
+        monkeypatch.setattr(projects, "_join", Window().before(projects._join))
+        monkeypatch.setattr(projects, "_open_admin_site", Window().before(projects._open_admin_site))
+        roles = [world.role("ops"), world.role("ops")]
+        rows = [fresh(world.project), fresh(world.project)]
+
+        members = at_once(
+            *(lambda row=row: projects.add_member(project=row, person=world.stranger, by=world.lead) for row in rows)
+        )
+        holders = at_once(
+            *(lambda role=role: projects.give_role(role=role, person=world.stranger, by=world.admin) for role in roles)
+        )
+
+        assert (kinds(members), members[0]) == (["Membership", "Membership"], members[1])
+        assert kinds(holders) == ["RoleHolder", "WrongState"]
+        assert Membership.objects.filter(person=world.stranger).count() == 1
+        assert RoleHolder.objects.filter(person=world.stranger).count() == 1
+
+    def test_two_sets_of_terms_do_not_overlap(self, world, monkeypatch):
+        monkeypatch.setattr(projects, "_not_before_now", Window().after(projects._not_before_now))
+        day = timezone.now() + timedelta(days=2)
+        rows = [fresh(world.project), fresh(world.project)]
+
+        def set_terms(row, by, days):
+            return lambda: projects.set_terms(
+                project=row, by=by, guarantee_gpus=0, protected=True, quota_gpus=None, priority=0,
+                starts_at=day + timedelta(days=days), reason="Because.",
+            )  # fmt: skip
+
+        outcomes = at_once(set_terms(rows[0], world.chief, 0), set_terms(rows[1], world.head, 1))
+
+        assert kinds(outcomes) == ["ProjectTerms", "ProjectTerms"]
+        first, second = ProjectTerms.objects.order_by("during")
+        assert (first.during.upper, second.during.upper) == (second.during.lower, None)
+
+
+class TestOutbox:
+    def test_two_workers_at_once_share_the_messages(self, world, monkeypatch):
+        submit(world)
+        monkeypatch.setattr(outbox, "_mail", Window().after(outbox._mail))
+
+        sent = at_once(outbox.deliver_due, outbox.deliver_due)
+
+        assert sent == [1, 1]  # neither waited for the other's row
+        assert sorted(message.to[0] for message in mail.outbox) == [
+            "chief-scientist@lab.example",
+            "research-head@lab.example",
+        ]
