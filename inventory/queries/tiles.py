@@ -30,6 +30,7 @@ class Tile(NamedTuple):
 
 
 # Raw, since 100,000 rows through the ORM's annotations take three times as long. The states are those of `gpu_state`.
+# Nodes are put in order before they meet their GPUs: sorting the GPUs by three texts each doubled the time.
 TILES = """
 SELECT gpu.id, node.name, node.island, node.site, model.name, reading.holder,
   CASE
@@ -42,11 +43,14 @@ SELECT gpu.id, node.name, node.island, node.site, model.name, reading.holder,
     ELSE 'unknown'
   END,
   reading.util_pct,
-  greatest(0, extract(epoch FROM %(now)s - reading.requested_at))::int,
+  CASE WHEN reading.gpu_id IS NOT NULL THEN greatest(0, extract(epoch FROM %(now)s - reading.requested_at))::int END,
   cordon.node_id IS NOT NULL,
   node.silent_since IS NOT NULL
 FROM inventory_gpu gpu
-JOIN inventory_node node ON node.id = gpu.node_id AND node.retired_at IS NULL
+JOIN (
+  SELECT id, name, island, site, silent_since, row_number() OVER (ORDER BY site, island, name) AS place
+  FROM inventory_node WHERE retired_at IS NULL
+) node ON node.id = gpu.node_id
 JOIN inventory_gpumodel model ON model.id = gpu.model_id
 LEFT JOIN inventory_reading reading ON reading.gpu_id = gpu.id
 LEFT JOIN inventory_cordon cordon ON cordon.node_id = node.id AND cordon.during @> %(now)s
@@ -54,7 +58,7 @@ WHERE gpu.retired_at IS NULL AND NOT EXISTS (
   SELECT 1 FROM inventory_gpu instance
   WHERE instance.parent_id = gpu.id AND instance.retired_at IS NULL AND instance.lost_at IS NULL
 )
-ORDER BY node.site, node.island, node.name, gpu.pci_bus_id, gpu.id
+ORDER BY node.place, gpu.pci_bus_id, gpu.id
 """
 
 
