@@ -38,7 +38,9 @@ PLACES = [
     Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
     Place("grants", gettext_lazy("Grants"), "ticket", frozenset({"grants", "grant"})),
     Place("projects", gettext_lazy("Projects"), "rectangle-stack", frozenset({"projects", "project"})),
-    Place("reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"),
+    Place(
+        "reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"
+    ),
     Place("fleet", gettext_lazy("Fleet"), "squares-2x2", frozenset({"fleet", "node"}), "see_fleet"),
     Place("trail", gettext_lazy("Trail"), "list-bullet", frozenset({"trail"}), "see_trail"),
 ]
@@ -105,7 +107,8 @@ class Frame:
     def demo_people(self) -> list[DemoPerson]:
         """Whom one click turns the viewer into: the holders of roles first, then everybody else."""
         parts: dict[int, list[str]] = {}
-        for holder in RoleHolder.objects.filter(during__contains=timezone.now()).select_related("role").order_by("role"):
+        holders = RoleHolder.objects.filter(during__contains=timezone.now()).select_related("role")
+        for holder in holders.order_by("role"):
             parts.setdefault(holder.person_id, []).append(holder.role.name)
         order = {pk: place for place, pk in enumerate(parts)}
         people = list(Person.objects.filter(is_active=True).order_by("username")[:DEMO_PEOPLE])

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from portal.problems import DOMAIN_ERRORS, problem_of
 
@@ -63,13 +64,22 @@ class DomainErrors:
             return None
         problem = problem_of(error)
         part = "#toast" if getattr(request, "htmx", False) else ""
-        response = render(request, f"errors/problem.html{part}", {"problem": problem}, status=problem.status)
+        context = {"problem": problem, "back": _page_before(request)}
+        response = render(request, f"errors/problem.html{part}", context, status=problem.status)
         if part:
-            response.headers.update(HTMX_TOAST)
+            for header, value in HTMX_TOAST.items():
+                response.headers[header] = value
         return response
 
 
 domain_errors = DomainErrors
+
+
+def _page_before(request: HttpRequest) -> str:
+    """The page of ours that the person came from, "" where it was none."""
+    before = request.headers.get("Referer", "")
+    ours = url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return before if ours else ""
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -1,4 +1,4 @@
-"""What an ask would mean, while it is typed and while it is signed: room over time, cost, who signs, when it would fit."""
+"""What an ask would mean, while it is typed and while it is signed: room over time, cost, who signs, when it fits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SHOWN_AT_LEAST = timedelta(weeks=12)
 
 @dataclass(frozen=True)
 class Outlook:
-    """The consequences of an ask. `shortage` and `earliest_at` are for `gpus`; free GPUs are the least over its time."""
+    """The consequences of an ask. `shortage` and `earliest_at` are for `gpus`; free: the least over its time."""
 
     model: GpuModel
     division: Division

@@ -30,6 +30,8 @@ STATUSES: dict[type[Exception], tuple[int, str | Promise, str | Promise]] = {
     refused.Uncovered: (409, _("The plan forgets open moves"), _("Propose the plan again.")),
     refused.NothingToPlan: (409, _("Nothing to plan"), LOOK_AGAIN),
     refused.NobodyToSign: (409, _("Nobody can sign this"), _("An administrator gives the role to somebody.")),
+    machines.BadFleetFile: (422, _("The file cannot be read"), _("Correct the file; nothing of it was imported.")),
+    machines.WrongCordon: (409, _("That step is not open any more"), LOOK_AGAIN),
     machines.NodeUnreachable: (503, _("The node does not answer"), _("Try again in a moment.")),
     machines.NodeError: (502, _("The node did not do it"), _("The node's page shows what it answered.")),
     refused.AllocationsError: (409, _("That is not possible now"), LOOK_AGAIN),
@@ -92,7 +94,8 @@ def _problem_of_api(error: Exception, response: Response) -> Problem:
         code = "permission_denied"
     title = HTTPStatus(response.status_code).phrase
     if isinstance(error, exceptions.ValidationError):
-        return Problem(response.status_code, "invalid", title, str(_("Some fields are wrong.")), facts={"errors": response.data})
+        facts = {"errors": response.data}
+        return Problem(response.status_code, "invalid", title, str(_("Some fields are wrong.")), facts=facts)
     detail = response.data.get("detail", title) if isinstance(response.data, dict) else title
     return Problem(response.status_code, code, title, str(detail))
 
@@ -104,6 +107,5 @@ def _response(problem: Problem) -> Response:
         "status": problem.status,
         "code": problem.code,
         "detail": problem.detail,
-        **{name: value for name, value in problem.facts.items() if name not in {"type", "title", "status", "code", "detail"}},
     }
-    return Response(told, status=problem.status, content_type=PROBLEM_TYPE)
+    return Response({**problem.facts, **told}, status=problem.status, content_type=PROBLEM_TYPE)

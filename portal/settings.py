@@ -105,6 +105,7 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_CALLABLE = "portal.views.login.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 SILENCED_SYSTEM_CHECKS = ["guardian.W001"]  # the backend is there, after axes' own
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS

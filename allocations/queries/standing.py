@@ -16,7 +16,7 @@ OPEN_ENDED = Q(during__endswith__isnull=True)
 
 
 class Standing(NamedTuple):
-    """A project's GPUs of one model: promised now, assigned, proven held, of these busy; `until` its last promise ends."""
+    """A project's GPUs of one model: promised, assigned, proven held, of these busy; `until`: its last promise ends."""
 
     model: str
     promised: int
@@ -45,14 +45,16 @@ def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
     ):
         for project_id, model, gpus in rows:
             found[project_id, model][kind] = gpus
-    ends = dict(
-        ((project_id, model), at)
+    ends = {
+        (project_id, model): at
         for project_id, model, at in running.values_list("project_id", "model__name").annotate(at=Max("ends_at"))
-    )
+    }
     standings: dict[int, list[Standing]] = {project.pk: [] for project in projects}
     for (project_id, model), kinds in sorted(found.items()):
-        counts = [kinds.get(kind, 0) for kind in ("promised", "assigned", "held", "used")]
-        standings[project_id].append(Standing(model, *counts, until=ends.get((project_id, model))))
+        promised, assigned, proven, used = (kinds.get(kind, 0) for kind in ("promised", "assigned", "held", "used"))
+        standings[project_id].append(
+            Standing(model, promised, assigned, proven, used, until=ends.get((project_id, model)))
+        )
     return standings
 
 

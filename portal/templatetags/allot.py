@@ -25,6 +25,7 @@ register = template.Library()
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 DAYS_AS_DATE = 45  # beyond some weeks a date says more than a number of days
+NOTHING = "\N{EN DASH}"  # where there is no number and no time
 BAR_WIDTH = 1000  # user units of a bar's drawing, whatever its width on the page
 
 # state -> (tone, icon); a pill has a word and an icon, never colour alone
@@ -82,9 +83,9 @@ def _words(seconds: float) -> str:
 
 @register.filter
 def age(at: datetime | None) -> str | SafeString:
-    """The instant as its age ("3 h ago", "in 5 d"), the exact instant in the viewer's zone on hover; a dash for none."""
+    """The instant as its age ("3 h ago", "in 5 d"), the exact instant on hover in the viewer's zone; or a dash."""
     if at is None:
-        return "–"
+        return NOTHING
     seconds = (timezone.now() - at).total_seconds()
     local = timezone.localtime(at)
     if abs(seconds) < MINUTE_S:
@@ -103,14 +104,14 @@ def age(at: datetime | None) -> str | SafeString:
 @register.filter
 def waited(since: datetime | None) -> str:
     """How long something has waited until now, in words; a dash for none."""
-    return "–" if since is None else _words((timezone.now() - since).total_seconds())
+    return NOTHING if since is None else _words((timezone.now() - since).total_seconds())
 
 
 @register.filter
 def day(value: date | datetime | None) -> str | SafeString:
     """The day as "3 Mar 2027" (an instant in the viewer's zone, its time on hover); a dash for none."""
     if value is None:
-        return "–"
+        return NOTHING
     if isinstance(value, datetime):
         local = timezone.localtime(value)
         return format_html(
@@ -125,18 +126,24 @@ def day(value: date | datetime | None) -> str | SafeString:
 @register.filter
 def last_day(until: datetime | None) -> str:
     """The last day, in the site's zone, of something that runs until that instant; a dash for none."""
-    return "–" if until is None else format_date(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)), "j M Y")
+    return NOTHING if until is None else format_date(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)), "j M Y")
 
 
 @register.filter
 def number(value: float | None) -> str:
     """A count with a thin space between thousands; a dash for unknown."""
-    return "–" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return NOTHING if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+@register.filter
+def room(value: int) -> str:
+    """What is left; below 0 it is debt, told as such and never as a negative number."""
+    return number(value) if value >= 0 else _("%(n)s over") % {"n": number(-value)}
 
 
 @register.filter
 def signed(value: int) -> str:
-    """A difference with its sign: +4, −4, ±0."""
+    """A difference with its sign: +4, -4, ±0."""
     return f"+{number(value)}" if value > 0 else f"\N{MINUS SIGN}{number(-value)}" if value < 0 else "±0"
 
 
@@ -152,7 +159,7 @@ def gpus(count: int | None, model: object = "") -> str | SafeString:
 def gpu_hours(hours: float | Decimal | None) -> str | SafeString:
     """GPU-hours rounded to what a person can hold (1.2 M GPU-h), exact on hover."""
     if hours is None:
-        return "–"
+        return NOTHING
     exact = float(hours)
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if exact >= size:
@@ -170,8 +177,9 @@ def money(amount: Decimal) -> SafeString:
     exact, unit = float(amount), settings.MONEY_UNIT
     for word, size in (("M", 1e6), ("k", 1e3)):
         if exact >= size:
+            rounded = f"{exact / size:.1f}"
             return format_html(
-                '<span class="nowrap" title="{} {}">{} {} {}</span>', number(round(exact)), unit, f"{exact / size:.1f}", word, unit
+                '<span class="nowrap" title="{} {}">{} {} {}</span>', number(round(exact)), unit, rounded, word, unit
             )
     return format_html('<span class="nowrap">{} {}</span>', number(round(exact)), unit)
 
@@ -188,9 +196,9 @@ def desk(pitch: Any) -> str:
     if pitch.state == "draft":
         return pitch.pitcher.name
     if pitch.state != "submitted":
-        return "–"
+        return NOTHING
     signed = {sign_off.role_id for sign_off in pitch.sign_offs.all() if sign_off.round == pitch.round}
-    return ", ".join(role.name for role in pitch.roles.all() if role.pk not in signed) or "–"
+    return ", ".join(role.name for role in pitch.roles.all() if role.pk not in signed) or NOTHING
 
 
 @register.filter
@@ -225,7 +233,7 @@ def division_mark(division: Any) -> SafeString:
 
 @register.simple_tag
 def bar(total: int, *parts: object, label: str = "", large: bool = False) -> SafeString:
-    """A bar of `total`, drawn by the server: `parts` are pairs of a number and a fill name ("research", "accent", ...)."""
+    """A bar of `total`, drawn by the server: `parts` are pairs of a number and a fill ("research", "accent", ...)."""
     numbers, fills = parts[0::2], parts[1::2]
     width, at, boxes = max(int(total), sum(int(str(n)) for n in numbers), 1), 0.0, []
     for count, fill in zip(numbers, fills, strict=True):
@@ -247,7 +255,8 @@ def split_bar(parts: Sequence[Mapping[str, Any]], total: int) -> SafeString:
     pieces: list[object] = [each for part in parts for each in (part["share"], part["division"].slug)]
     rest = total - sum(part["share"] for part in parts)
     label = ", ".join(f"{part['division'].name} {part['share']}" for part in parts)
-    return bar(total, *pieces, rest, "reserve", label=_("%(parts)s, reserve %(rest)s") % {"parts": label, "rest": rest}, large=True)
+    spoken = _("%(parts)s, reserve %(rest)s") % {"parts": label, "rest": rest}
+    return bar(total, *pieces, rest, "reserve", label=spoken, large=True)
 
 
 @register.simple_tag

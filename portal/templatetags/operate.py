@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from allocations.models import Move
 from allocations.queries.fleet import Doing
 from allocations.queries.lanes import Group
+from inventory.models import Gpu, Reading
 from portal.templatetags.allot import pill
 from portal.why import SOURCES
 
@@ -24,6 +25,8 @@ WAITS: dict[str, str | Promise] = {
     Move.State.DRAINING: gettext_lazy("the node to switch it"),
     Move.State.SWITCHING: gettext_lazy("a reading that shows the new holder"),
     Move.State.DONE: gettext_lazy("nothing: proved by a reading"),
+    Move.State.FAILED: gettext_lazy("a repair: it was given up"),
+    Move.State.SUPERSEDED: gettext_lazy("nothing: a later plan replaced it"),
 }
 
 
@@ -34,9 +37,21 @@ def doing_pill(doing: str) -> SafeString:
 
 
 @register.filter
-def gib(mib: int | None) -> str:
-    """MiB as GiB with one digit."""
-    return NOTHING if mib is None else f"{mib / MIB_A_GIB:.1f} GiB"
+def reading_of(gpu: Gpu) -> Reading | None:
+    """The newest reading, None where the GPU was never read."""
+    return getattr(gpu, "reading", None)
+
+
+@register.filter
+def measured(value: float | str | None, unit: str) -> str:
+    """A measured number in whole units; a dash for unknown."""
+    return NOTHING if value is None or value == "" else f"{float(value):.0f} {unit}"
+
+
+@register.filter
+def gib(mib: int | str | None) -> str:
+    """MiB as GiB with one digit; a dash for unknown."""
+    return NOTHING if mib is None or mib == "" else f"{int(mib) / MIB_A_GIB:.1f} GiB"
 
 
 @register.filter
@@ -69,9 +84,16 @@ def source_word(code: str) -> str:
 @register.simple_tag
 def waits_for(group: Group) -> str:
     """What the moves of a lane wait for."""
-    if group.fault:
+    if group.fault and group.state != Move.State.FAILED:
         return _("the node to answer (%(code)s); tried again by itself") % {"code": group.fault}
     if group.state == Move.State.DRAINING and group.running:
         count = {"n": group.running}
         return ngettext("%(n)d process to end", "%(n)d processes to end", group.running) % count
     return str(WAITS.get(group.state, ""))
+
+
+@register.filter
+def slot(pci_bus_id: str) -> str:
+    """Where a card sits, without the PCI domain where that is 0, as it is nearly everywhere."""
+    domain, _colon, rest = pci_bus_id.partition(":")
+    return rest if domain and not domain.strip("0") and rest else pci_bus_id

@@ -60,7 +60,7 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
     since = min((s.at for s in signed.values()), default=None) if pitch.round > 1 else pitch.submitted_at
     return Story(
         steps=[
-            Step(_("Pitched"), DONE if pitch.submitted_at else NOW, pitch.pitcher.name, pitch.submitted_at or pitch.created_at),
+            _pitched(pitch),
             *(_signature(pitch, role, signed.get(role.pk), holders[role], since) for role in needed),
             *_promise(pitch, grant),
         ],
@@ -70,6 +70,11 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
         waits_for=waits_for,
         grant=grant,
     )
+
+
+def _pitched(pitch: Pitch) -> Step:
+    state = DONE if pitch.submitted_at else NOW
+    return Step(_("Pitched"), state, pitch.pitcher.name, pitch.submitted_at or pitch.created_at)
 
 
 def _signature(
@@ -104,7 +109,8 @@ def _next(pitch: Pitch, waits_for: list[tuple[Role, list[Person]]], grant: Any) 
         return _("Only you see this draft. Submit it, and the people who must sign find it in their queue.")
     if pitch.state == Pitch.State.SUBMITTED:
         roles = _(" and ").join(role.name for role, _people in waits_for)
-        return _("Waits for %(roles)s. The last signature checks the capacity again and makes the promise.") % {"roles": roles}
+        words = _("Waits for %(roles)s. The last signature checks the capacity again and makes the promise.")
+        return words % {"roles": roles}
     if pitch.state == Pitch.State.DECLINED:
         return _("Declined. The reason stands below; a new pitch may answer it.")
     if pitch.state == Pitch.State.WITHDRAWN:

@@ -98,10 +98,13 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
             if saved is not None and refusal is None:
                 return _saved(request, saved, is_final)
             row, status = saved or row, refuse(form, refusal) if refusal else 422
-    return render(request, "pitches/form.html", {"form": form, "pitch": row, **_ask(form, initial, projects)}, status=status)
+    context = {"form": form, "pitch": row, **_ask(form, initial, projects)}
+    return render(request, "pitches/form.html", context, status=status)
 
 
-def _save(form: PitchForm, row: Pitch | None, by: Person, is_final: bool) -> tuple[Pitch | None, AllocationsError | None]:
+def _save(
+    form: PitchForm, row: Pitch | None, by: Person, is_final: bool
+) -> tuple[Pitch | None, AllocationsError | None]:
     """The saved draft and why it was not submitted; what was typed is kept even where the submission is refused."""
     saved: Pitch | None = None
     try:

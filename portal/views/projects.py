@@ -78,7 +78,7 @@ def _page(request: HttpRequest, row: Project, **typed: forms.Form) -> dict[str, 
 def _answer(
     request: HttpRequest, slug: str, action: str, name: str, form: forms.Form, decide: Callable[[Project], str]
 ) -> HttpResponse:
-    """What the three decisions about a project share: may you, is it whole, do it; else the page with what was typed."""
+    """What the three decisions about a project share: may you, is it whole, do it; else the page as it was typed."""
     row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)
     rules.require(request.user, action, row)
     status = 422

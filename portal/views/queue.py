@@ -135,4 +135,3 @@ def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
         "record": standings_of([row.project])[row.project_id],
         "past": row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED]).order_by("-pk")[:5],
     }
-

@@ -23,6 +23,7 @@ from allocations.queries.promises import ModelCapacity
 from inventory.models import GpuModel
 from portal.charts import split_history
 from portal.forms import ReasonForm, SplitForm
+from portal.forms.splits import WHOLE
 from portal.pages import newest_first
 from portal.problems import refuse
 
@@ -83,8 +84,8 @@ def _row(room: ModelCapacity, now: Any) -> dict[str, Any]:
         for own in room.divisions.values()
     ]
     healthy = room.healthy.at(now)
-    bar: list[object] = [each for part in parts for each in (part["share"], part["division"].slug)]
-    return {"model": room.model, "healthy": healthy, "parts": parts, "bar": bar, "reserve": healthy - sum(p["share"] for p in parts)}
+    reserve = healthy - sum(own.share.at(now) for own in room.divisions.values())
+    return {"model": room.model, "healthy": healthy, "parts": parts, "reserve": reserve}
 
 
 def _proposed() -> list[Split]:
@@ -95,11 +96,8 @@ def _proposal(row: Split, person: Person) -> dict[str, Any]:
     """A proposal with its signature fields, what it would do, and whether this person signs or withdraws it."""
     signed = {signature.role_id: signature for signature in row.signatures.all()}
     own = {signature.person_id for signature in row.signatures.all()}
-    held = queries.roles_of(person)
-    fields = [
-        {"role": role, "signature": signed.get(role.pk), "mine": role in held and role.pk not in signed and person.pk not in own}
-        for role in row.roles.all()
-    ]
+    mine = [] if person.pk in own else [role for role in queries.roles_of(person) if role.pk not in signed]
+    fields = [{"role": role, "signature": signed.get(role.pk), "mine": role in mine} for role in row.roles.all()]
     return {
         "split": row,
         "fields": fields,
@@ -111,11 +109,12 @@ def _proposal(row: Split, person: Person) -> dict[str, Any]:
 def _history(now: Any) -> Any:
     """The default line of each signed split, oldest first, as boxes."""
     signed = queries.splits_visible().filter(state=Split.State.SIGNED, starts_at__lte=now).order_by("-starts_at", "-pk")
-    steps = [
-        (row.starts_at, [(line.division.slug, float(line.percent)) for line in row.lines.all() if line.model_id is None])
-        for row in reversed(signed[:CHARTED_SPLITS])
-    ]
+    steps = [(row.starts_at, _default_shares(row)) for row in reversed(signed[:CHARTED_SPLITS])]
     return split_history(steps, until=now)
+
+
+def _default_shares(row: Split) -> list[tuple[str, float]]:
+    return [(line.division.slug, float(line.percent)) for line in row.lines.all() if line.model_id is None]
 
 
 @login_required
@@ -132,7 +131,7 @@ def _preview(form: SplitForm) -> dict[str, Any]:
     form.is_valid()
     typed = {name: value for name, value in form.cleaned_data.items() if name != "reason"}
     percents = form.percents()
-    sums_fit = all(sum(shares.values(), Decimal(0)) <= 100 for shares in percents.values())  # noqa: PLR2004
+    sums_fit = all(sum(shares.values(), Decimal(0)) <= WHOLE for shares in percents.values())
     only_reason_missing = set(form.errors) <= {"reason"}
     if not only_reason_missing or not sums_fit or not typed.get("starts_on"):
         return {"effects": None, "over": not sums_fit}
@@ -175,8 +174,10 @@ def split_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     role = get_object_or_404(Role, slug=request.POST.get("role", ""))
     decisions.sign_split(split=row, by=request.user, role=role)
     row.refresh_from_db()
-    is_whole = row.state == Split.State.SIGNED
-    messages.success(request, _("Signed by all; it holds from its day.") if is_whole else _("Signed. One signature is missing."))
+    if row.state == Split.State.SIGNED:
+        messages.success(request, _("Signed by all; it holds from its day."))
+    else:
+        messages.success(request, _("Signed. It waits for the other signature."))
     return redirect("split")
 
 

@@ -1,0 +1,188 @@
+"""List pages: a constant number of queries, pages by key, filters in the address, nothing inline, parts equal pages."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from allocations.models import Pitch
+from portal import pages
+from tests import factories
+
+INLINE = re.compile(r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE)
+
+
+def _rows(lab, count: int) -> None:
+    """In every state and of every kind, `count` rows."""
+    factories.split()
+    factories.fleet(gpus=16)
+    for _number in range(count):
+        project = factories.project(division=lab.research, members=[lab.pitcher])
+        factories.submitted(project, lab.pitcher)
+        factories.pitch(project, lab.pitcher)
+        grant = factories.grant(project)
+        for gpu in factories.fleet(gpus=2):
+            factories.assignment(gpu, project, grant=grant)
+            factories.holding(gpu, project, grant=grant)
+            factories.reading(gpu, project.slug, util_pct=90.0)
+        factories.split(state="proposed", by=lab.ceo).roles.set([lab.role("ceo"), lab.role("ceo-applications")])
+
+
+LISTS = [
+    ("home", "pitcher", 23),
+    ("home", "chief-scientist", 20),
+    ("home", "ops", 20),
+    ("pitches", "chief-scientist", 17),
+    ("queue", "chief-scientist", 34),
+    ("grants", "auditor", 11),
+    ("projects", "auditor", 14),
+]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("name", "login", "queries"), LISTS)
+def test_a_list_costs_the_same_with_one_row_and_with_three(
+    client, lab, django_assert_num_queries, name, login, queries, count
+):
+    _rows(lab, count)
+    client.force_login(lab.everyone[login])
+    client.get(reverse(name))
+
+    with django_assert_num_queries(queries):
+        answer = client.get(reverse(name))
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_splits_history_costs_the_same_with_one_row_and_with_three(client, lab, django_assert_num_queries, count):
+    factories.fleet(gpus=16)
+    for _number in range(count):
+        factories.split(by=lab.ceo)
+    client.force_login(lab.auditor)
+    client.get(reverse("split"))
+
+    with django_assert_num_queries(39):
+        client.get(reverse("split"))
+
+
+def test_older_pages_follow_by_key_without_gap_or_repeat(client, lab, monkeypatch):
+    monkeypatch.setattr(pages.newest_first, "__kwdefaults__", {"size": 2})
+    titles = [f"Pitch {number}" for number in range(5)]
+    for title in titles:
+        factories.pitch(lab.project, lab.pitcher, title=title)
+    client.force_login(lab.pitcher)
+    seen, url = [], "/pitches/"
+
+    while url:
+        page = client.get(url).content.decode()
+        seen += re.findall(r'class="row-link"[^>]*>(Pitch \d)', page)
+        older = re.search(r'href="(\?before=\d+)"[^>]*rel="next"', page)
+        url = "/pitches/" + older.group(1) if older else ""
+
+    assert seen == titles[::-1]
+
+
+@pytest.mark.parametrize("before", ["", "x", "-1", "9" * 40, "²"])
+def test_nonsense_in_the_address_shows_the_newest_page(client, lab, before):
+    factories.pitch(lab.project, lab.pitcher, title="The only one")
+    client.force_login(lab.pitcher)
+
+    answer = client.get("/pitches/", {"before": before})
+
+    assert answer.status_code == 200
+    assert answer.content.decode().count(">The only one<") == 1
+
+
+def test_filters_narrow_the_pitches(client, lab):
+    factories.pitch(lab.project, lab.pitcher, title="Mine, a draft")
+    factories.submitted(lab.project, lab.pitcher, title="Mine, submitted")
+    factories.submitted(lab.project, lab.team_mate, title="Of the team mate")
+    client.force_login(lab.pitcher)
+
+    def shown(query: str) -> list[str]:
+        return re.findall(r'class="row-link"[^>]*>(.*?)</a>', client.get(f"/pitches/?{query}").content.decode())
+
+    assert shown("") == ["Of the team mate", "Mine, submitted", "Mine, a draft"]
+    assert shown("mine=1") == ["Mine, submitted", "Mine, a draft"]
+    assert shown("state=submitted&mine=1") == ["Mine, submitted"]
+    assert shown("project=no-such-project") == []
+    assert shown("state=nonsense") == shown("")
+
+
+def _addresses(lab) -> list[str]:
+    submitted = Pitch.objects.filter(state="submitted").first()
+    draft = Pitch.objects.filter(state="draft").first()
+    grant = factories.grant(lab.project)
+    return [
+        "/", "/pitches/", "/pitches/new/", f"/pitches/{submitted.public_id}/", f"/pitches/{draft.public_id}/edit/",
+        "/queue/", f"/queue/{submitted.public_id}/", "/split/", "/grants/", f"/grants/{grant.public_id}/", "/projects/",
+        f"/projects/{lab.project.slug}/", "/jump/?q=a", "/password/", "/login/", "/nowhere/", f"/pitches/{uuid4()}/",
+    ]  # fmt: skip
+
+
+def test_no_page_holds_anything_inline(client, lab, settings):
+    settings.DEMO = True
+    _rows(lab, 2)
+    found = {}
+
+    for person in (lab.pitcher, lab.chief, lab.ceo, lab.ops):
+        client.force_login(person)
+        for address in _addresses(lab):
+            page = client.get(address).content.decode()
+            found[person.username, address] = INLINE.findall(page)
+
+    assert {place: hits for place, hits in found.items() if hits} == {}
+
+
+def test_the_search_for_inline_parts_finds_them():
+    samples = ["<p style='x'>", "<style>", '<a onclick="x">', "<script>1</script>", '<a href="javascript:1">']
+
+    assert [len(INLINE.findall(sample)) for sample in samples] == [1] * 5
+    assert INLINE.findall('<script src="/a.js"></script><p data-style="x">') == []
+
+
+def _part(page: str, opening: str) -> str:
+    """The element that begins with `opening`, by counting its tags; its white space told as one blank."""
+    start = page.index(opening)
+    depth, at = 0, start
+    for tag in re.finditer(r"<(/?)div\b", page[start:]):
+        depth += -1 if tag.group(1) else 1
+        at = start + tag.end()
+        if depth == 0:
+            break
+    return _plain(page[page.index(">", start) + 1 : page.rindex("</div", start, at)])
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", text)
+    # "Now" differs between two requests: instants, and the drawings that begin with it, differ in their last digit.
+    text = re.sub(r' (datetime|d|x|x1|x2|y|y1|y2|width|height)="[^"]*"', "", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def test_the_part_of_the_queue_equals_the_page(client, lab):
+    _rows(lab, 2)
+    client.force_login(lab.chief)
+
+    page = client.get("/queue/").content.decode()
+    part = client.get("/queue/", headers={"HX-Request": "true"}).content.decode()
+
+    out_of_band = '<div id="toasts" hx-swap-oob="afterbegin">'
+    assert _plain(part[: part.index(out_of_band)]) == _part(page, '<div id="queue"')
+
+
+def test_the_part_of_the_outlook_equals_the_page(client, lab):
+    _rows(lab, 1)
+    draft = Pitch.objects.filter(state="draft").first()
+    client.force_login(draft.pitcher)
+    typed = {
+        "project": draft.project_id, "model": draft.model_id, "ideal_gpus": draft.ideal_gpus, "days": draft.days,
+        "min_gpus": draft.min_gpus, "start_on": draft.start_on.isoformat(),
+    }  # fmt: skip
+
+    page = client.get(f"/pitches/{draft.public_id}/edit/").content.decode()
+    part = client.get("/pitches/outlook/", typed, headers={"HX-Request": "true"}).content.decode()
+
+    assert _plain(part) == _part(page, '<div id="outlook"')
