@@ -34,5 +34,6 @@ def seal() -> None:
 
 @shared_task(ignore_result=True, throws=PASSING)
 def housekeeping() -> None:
-    """Days of history are made ahead and dropped when old."""
+    """Days of history are made ahead and dropped when old, and so are surveys."""
     survey.keep_history()
+    survey.forget_surveys()

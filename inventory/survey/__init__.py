@@ -1,7 +1,7 @@
 """Ask nodes what they see, and record what they said: facts, with their instants, and nothing else."""
 
 from inventory.survey.asking import Answer, ask
-from inventory.survey.history import keep_history
+from inventory.survey.history import forget_surveys, keep_history
 from inventory.survey.slices import SLICE_NODES, due_nodes, slices_in_turn, survey_slice
 from inventory.survey.store import store_survey
 from inventory.survey.surveying import survey_nodes
@@ -11,6 +11,7 @@ __all__ = [
     "Answer",
     "ask",
     "due_nodes",
+    "forget_surveys",
     "keep_history",
     "slices_in_turn",
     "store_survey",

@@ -5,10 +5,11 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.db import connection
 
-from inventory.models import ReadingHistory
-from inventory.survey import keep_history
+from allocations.models import Plan
+from inventory.models import Reading, ReadingHistory, Survey
+from inventory.survey import forget_surveys, keep_history
 from tests import factories
-from tests.inventory.survey.seen import card, said, survey
+from tests.inventory.survey.seen import card, said, silent, survey
 
 TODAY = date(2031, 5, 20)
 
@@ -103,3 +104,21 @@ def test_a_clock_that_ran_ahead_leaves_a_day_that_is_kept():
 
     assert days()[-1] == far
     assert rest() == 0
+
+
+def test_surveys_are_forgotten_with_the_readings_of_their_time_unless_a_plan_names_them():
+    old, recent, named = at(TODAY - timedelta(days=31)), at(TODAY - timedelta(days=29)), factories.person("ops")
+    node = factories.node(gpus=1, cards=0)
+    for _ in range(2):
+        survey(said(node, card(f"GPU-{node.pk}"), at=old), silent(factories.node(cards=0)), at=old)
+    survey(at=recent)
+    Survey.objects.exclude(started_at=recent).update(finished_at=old)
+    Survey.objects.filter(started_at=recent).update(finished_at=recent)
+    kept = Survey.objects.filter(started_at=old).first()
+    Plan.objects.create(purpose="release", base_generation=0, survey=kept, proposed_by=named, proposed_at=old)
+
+    assert forget_surveys(now=at(TODAY)) == 1
+
+    assert set(Survey.objects.values_list("started_at", flat=True)) == {old, recent}
+    assert Survey.objects.filter(pk=kept.pk).exists()
+    assert Reading.objects.count() == 1
