@@ -103,10 +103,10 @@ def _taken(row: Mapping[str, Any]) -> str:
 
 def _counted(why: Mapping[str, Any]) -> list[str]:
     sentences = {
-        "released_gpus": _("%(gpus)d whose right has ended go back to nobody."),
-        "restored_gpus": _("%(gpus)d go back to whom they were assigned before."),
-        "drifting_gpus": _("%(gpus)d are held by another than intended; the intended holder is ordered again."),
-        "failed_gpus": _("%(gpus)d whose last move failed are ordered again."),
+        "released_gpus": _("%(gpus)d whose right has ended: back to nobody."),
+        "restored_gpus": _("%(gpus)d as they were assigned before."),
+        "drifting_gpus": _("%(gpus)d held by another than intended: the intended holder is ordered again."),
+        "failed_gpus": _("%(gpus)d whose last move failed: ordered again."),
     }
     return [sentence % {"gpus": why[name]} for name, sentence in sentences.items() if why.get(name)]
 
@@ -114,9 +114,14 @@ def _counted(why: Mapping[str, Any]) -> list[str]:
 def _shape(shape: Mapping[str, Any]) -> str:
     places = ngettext("On %(nodes)d node", "On %(nodes)d nodes", shape["nodes"]) % shape
     islands = ngettext("in %(islands)d island", "in %(islands)d islands", shape["islands"]) % shape
-    broken = ngettext("%(n)d node is taken in part.", "%(n)d nodes are taken in part.", shape["broken_nodes"])
-    line = f"{places} {islands}; {broken % {'n': shape['broken_nodes']}}"
+    line = f"{places} {islands}; {_broken(shape['broken_nodes'])}"
     return f"{line} {_('No plan disturbs fewer holders.')}" if shape.get("fewest_donors") else line
+
+
+def _broken(nodes: int) -> str:
+    if not nodes:
+        return _("no whole node is broken up.")
+    return ngettext("%(n)d whole node is broken up.", "%(n)d whole nodes are broken up.", nodes) % {"n": nodes}
 
 
 def _missing(gpus: int) -> str:

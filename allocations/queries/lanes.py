@@ -28,6 +28,7 @@ from allocations.models import Move, Plan, PlanStep
 DONE_SHOWN = timedelta(hours=1)  # what has just arrived; later the plan's page tells
 LANES = [*Move.OPEN, Move.State.DONE]
 
+_ORDER: list[str] = [Move.State.FAILED, *LANES, Move.State.SUPERSEDED]
 _SINCE = {
     Move.State.PROPOSED: "proposed_at",
     Move.State.NOTICED: "noticed_at",
@@ -59,7 +60,7 @@ class Group(NamedTuple):
 
 
 def lanes(*, plan: Plan | None = None) -> list[Group]:
-    """Moves that are open, failed and not mended, or done within the last hour (of one plan: all), oldest first."""
+    """Moves that are open, failed and not mended, or done within the last hour (of one plan: all), by state and age."""
     newer = Move.objects.filter(gpu=OuterRef("gpu"), generation__gt=OuterRef("generation"))
     recent = Q(state=Move.State.DONE, done_at__gte=timezone.now() - DONE_SHOWN)
     moves = Move.objects.filter(plan=plan) if plan else Move.objects.filter(
@@ -80,7 +81,7 @@ def lanes(*, plan: Plan | None = None) -> list[Group]:
             since=since,
         )
     )
-    return sorted((Group(*row) for row in rows), key=lambda group: group.since)
+    return sorted((Group(*row) for row in rows), key=lambda group: (_ORDER.index(group.state), group.since))
 
 
 def plans_with_outcome() -> QuerySet[Plan]:

@@ -21,7 +21,7 @@ from portal.pages import newest_first
 
 FILTERS = ("doing", "model", "project", "island", "node")
 NOBODY, UNKNOWN = -1, -2  # in place of a project's index
-SWATCHES = 30  # ten colours, each plain, striped and dotted: neighbours differ, a project keeps its own for ever
+SWATCHES = 30  # ten colours, each plain, barred and dotted: neighbours differ, a project keeps its own for ever
 
 
 @login_required
@@ -33,7 +33,7 @@ def fleet(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "kinds": [(kind, kind.label, counts[kind]) for kind in Doing if kind in counts],
         "gpus": sum(counts.values()),
-        "words": _words(),
+        "words": json.dumps(_words()),
     }
     if request.GET.get("as") != "table":
         return render(request, "fleet/list.html", context)

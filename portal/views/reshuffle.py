@@ -1,10 +1,11 @@
 """The reshuffle desk: needs, donors, plans; live moves, drift, what was done lately."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -18,7 +19,6 @@ from allocations import queries, rules
 from allocations.models import Grant, Move, Person, Plan
 from allocations.queries import donors
 from allocations.queries import lanes as live_moves
-from inventory.models import Gpu
 from portal import why
 from portal.problems import Problem
 from portal.views.plan_story import PlanStory
@@ -27,7 +27,6 @@ HOUR = timedelta(hours=1)
 PROPOSALS_FRESH = timedelta(days=1)  # an older one rests on a fleet of yesterday: it is proposed again
 PROPOSALS_SHOWN = 6
 RECENT_SHOWN = 8
-DRIFT_SHOWN = 20  # more of it is one fault, not many; the count says so
 PARTS = frozenset({"needs", "donors", "proposals", "lanes", "troubles", "recent"})
 
 
@@ -38,6 +37,15 @@ class NeedRow:
     grant: Grant
     waiting_gpu_hours: float
     starts_later: bool
+
+
+class Drift(NamedTuple):
+    """GPUs of one node that show one holder and are meant for another ("" nobody)."""
+
+    node: str
+    model: str
+    holder: str
+    intended: str
 
 
 @dataclass(frozen=True)
@@ -120,14 +128,10 @@ class Board:
         return [group for group in self.groups if group.state == Move.State.FAILED]
 
     @cached_property
-    def drift_count(self) -> int:
-        """How many GPUs another has than intended."""
-        return queries.drift(self.now).count()
-
-    @cached_property
-    def drift(self) -> list[Gpu]:
-        """The first of them."""
-        return list(queries.drift(self.now)[:DRIFT_SHOWN])
+    def drift(self) -> list[tuple[Drift, int]]:
+        """Where nodes show another holder than intended: how many GPUs, those of a node together, the most first."""
+        fields = ("node__name", "model__name", "reading__holder", "intended_holder")
+        return Counter(Drift(*row) for row in queries.drift(self.now).values_list(*fields)).most_common()
 
     def _need(self, grant: Any) -> NeedRow:
         waited = max(self.now - grant.starts_at, timedelta(0))

@@ -8,6 +8,7 @@ const CARDS_A_ROW = 8; // as they sit in a chassis
 const BLOCK_SHAPE = 1.4; // width to height that an island aims at: the shape of a screen
 
 const TITLE = 18; // px above an island
+const LEAST_TITLE = 64; // px: an island of one small node still says its name
 const NAME = 13; // px above a node, once names can be read
 const NAMES_FROM = 15; // px of a card from which node names fit
 
@@ -57,7 +58,7 @@ export function layOut(blocks, count, size, width) {
   let shelf = 0;
   for (const block of blocks) {
     const box = measure(block, size, width);
-    const taken = Math.max(box.width, titleWidth(block, box.width));
+    const taken = Math.max(box.width, LEAST_TITLE);
     if (left && left + taken > width) {
       left = 0;
       top += shelf + blockGap;
@@ -78,8 +79,6 @@ export function layOut(blocks, count, size, width) {
   }
   return { size, x, y, nodes, islands, width, height: top + shelf, name };
 }
-
-const titleWidth = (block, blockWidth) => Math.min(Math.max(blockWidth, 44), 44);
 
 // The largest cards with which the whole fleet is in sight.
 export function fitting(blocks, count, width, height) {

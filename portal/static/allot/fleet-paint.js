@@ -2,7 +2,7 @@
 
 import { showsNames } from "./fleet-layout.js";
 
-const SWATCHES = 10; // colours of projects; each comes plain, striped and dotted
+const SWATCHES = 10; // colours of projects; each comes plain, barred and dotted
 const DIM = 0.13; // cards that the legend filters out stay as a ghost: the map keeps its shape
 const FIGURES_FROM = 24; // px of a card from which its use fits into it
 const PATTERNS_FROM = 5; // px: below it a pattern is noise
@@ -21,7 +21,7 @@ export function paletteOf(element) {
 export function lookOf(doing, by, swatch, palette) {
   const byProject = by === "project" && swatch >= 0;
   const colour = byProject ? palette.swatches[swatch % SWATCHES] : palette[doing];
-  const own = byProject ? ["plain", "stripes", "dots"][Math.floor(swatch / SWATCHES) % 3] : null;
+  const own = byProject ? ["plain", "bars", "dots"][Math.floor(swatch / SWATCHES) % 3] : null;
   switch (doing) {
     case "lost": return { colour: palette.lost, pattern: "cross" };
     case "cordoned": return { colour: palette.cordoned, pattern: "bar" };
@@ -73,7 +73,11 @@ function drawLook(context, size, { colour, pattern }, palette) {
       context.fill();
     },
     hatch: () => { fill(0.22); lines(context, size, Math.max(3, size / 4), Math.max(0.8, size / 16)); frame(); },
-    stripes: () => { fill(1); context.strokeStyle = palette.ground; lines(context, size, Math.max(4, size / 3), Math.max(1, size / 14)); },
+    bars: () => {
+      fill(1);
+      context.fillStyle = palette.ground;
+      for (const at of [0.28, 0.66]) context.fillRect(size * at, 0, Math.max(1, size / 10), size);
+    },
     "wide-stripes": () => { fill(0.3); lines(context, size, Math.max(5, size / 2.2), Math.max(1.6, size / 6)); frame(); },
     dots: () => {
       fill(1);
@@ -115,6 +119,7 @@ export class Painter {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.sprites = new Map();
+    this.ratio = window.devicePixelRatio || 1;
   }
 
   // A new theme or size: the looks are drawn anew.
@@ -192,7 +197,10 @@ export class Painter {
   paintTitles(islands, scene) {
     this.context.textBaseline = "alphabetic";
     for (const box of islands) {
-      this.write(scene.titleOf(box.block), box.x, box.y + 12, box.width, this.palette.muted, `12px ${this.palette.font}`);
+      const [whole, short] = scene.titlesOf(box.block);
+      this.context.font = `12px ${this.palette.font}`;
+      const title = this.context.measureText(whole).width > box.width ? short : whole;
+      this.write(title, box.x, box.y + 12, box.width, this.palette.muted, this.context.font);
     }
   }
 

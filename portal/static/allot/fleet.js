@@ -10,8 +10,8 @@ const SPEAK_MS = 250; // arrows held down say where they end, not every tile on 
 const LEAST_HEIGHT = 320;
 const BELOW_PX = 40; // of the page that stays in sight below the map
 
-const words = JSON.parse(document.getElementById("fleet-words").textContent);
 const view = document.querySelector("[data-fleet]");
+const words = JSON.parse(view.dataset.words);
 const canvas = view.querySelector("canvas");
 const spacer = view.querySelector("[data-spacer]");
 const card = document.querySelector("[data-hover-card]");
@@ -72,7 +72,7 @@ const refresh = () => { if (!refreshing) refreshing = setTimeout(load, REFRESH_M
 
 // ---- what a card is called, looks like, and whether the legend lets it through
 const doingOf = (index) => fleet.kinds[fleet.doing[index]];
-const whose = (index) => (fleet.holder[index] >= 0 ? fleet.holder[index] : fleet.holder[index] === -1 ? fleet.assigned[index] : fleet.assigned[index]);
+const whose = (index) => (fleet.holder[index] >= 0 ? fleet.holder[index] : fleet.assigned[index]);
 const projectOf = (number) => (number >= 0 ? fleet.projects[number] : null);
 const keyOf = (index) => (state.by === "state" ? doingOf(index) : projectOf(whose(index))?.[0] ?? "");
 const passes = (index) => !state.only.size || state.only.has(keyOf(index) || "-");
@@ -95,7 +95,10 @@ function sceneOf() {
     dimmed,
     card: state.card,
     openNode: fleet.nodes.findIndex((node) => node[0] === state.openNode),
-    titleOf: (block) => [block.site, block.island || `${words.no_island} ${fleet.models[block.model]}`].filter(Boolean).join(" / "),
+    titlesOf: (block) => {
+      const short = block.island || `${words.no_island} ${fleet.models[block.model]}`;
+      return [block.site ? `${block.site} / ${short}` : short, short];
+    },
     figureOf: (index) => (fleet.util[index] === null || doingOf(index) === "unknown" ? "" : String(Math.round(fleet.util[index]))),
   };
 }
@@ -103,6 +106,8 @@ function sceneOf() {
 // ---- size and paint
 function arrange() {
   if (!fleet) return;
+  painter.reset(palette);
+  drawLegend();
   const width = Math.max(240, view.clientWidth);
   const height = Math.max(LEAST_HEIGHT, window.innerHeight - view.getBoundingClientRect().top - window.scrollY - BELOW_PX);
   const fit = fitting(blocks, fleet.doing.length, width, height);
@@ -112,9 +117,7 @@ function arrange() {
   view.style.height = `${shown}px`;
   spacer.style.height = `${Math.max(0, plan.height + 12 - shown)}px`;
   if (painter.width !== width || painter.height !== shown || painter.ratio !== window.devicePixelRatio) painter.resize(width, shown);
-  painter.reset(palette);
   scene = sceneOf();
-  drawLegend();
   draw();
 }
 
