@@ -114,18 +114,22 @@ def stock(fleet: Fleet, need: Need) -> Stock:
             yours.append(slab)
         elif reason in LATER and releases_at is not None and releases_at > fleet.snapshot.taken_at:
             promised.append((slab, releases_at))
-    own = _own(need, yours)
+    own = _own(need, yours, slabs)
     bundles = _whole_nodes(fleet, good, own) if need.whole_nodes else [(unit,) for slab in good for unit in slab]
     skipped[Skipped.NODE_FRAGMENT] += sum(map(len, good)) - sum(map(len, bundles))
     base = frozenset(place.where for place in need.already_on) | {slab[0].where for slab in yours}
     return Stock(_offers(bundles, need, own), +skipped, own, base, tuple(slabs), tuple(good), tuple(promised))
 
 
-def _own(need: Need, yours: Iterable[Slab]) -> dict[str, int]:
-    """What the snapshot and the need say of the grant's GPUs; a place may count those that are still on their way."""
+def _own(need: Need, yours: Iterable[Slab], slabs: Iterable[Slab]) -> dict[str, int]:
+    """What the snapshot and the need say of the grant's GPUs.
+
+    A place may count those that are still on their way, and those that are out: these make no node whole.
+    """
     own = Counter(unit.node for slab in yours for unit in slab)
+    out = Counter(unit.node for slab in slabs if slab[0].grant_id == need.grant_id and slab[0].is_out for unit in slab)
     for place in need.already_on:
-        own[place.node] = max(own[place.node], place.gpus)
+        own[place.node] = max(own[place.node], place.gpus - out[place.node])
     return dict(own)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from .fill import largest_sum
 from .offers import Stock
-from .snapshot import OUT, Fleet, Island, Need, Slab, Source
+from .snapshot import Fleet, Island, Need, Slab
 from .why import Help, Helps, Short, Shortfall
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
@@ -132,6 +132,6 @@ def _nodes(fleet: Fleet, ready: Iterable[tuple[Slab, datetime]], stock: Stock) -
 def _node_sizes(fleet: Fleet, need: Need, stock: Stock) -> Counter[int]:
     """Size -> how many nodes of the model there are, whoever has them, less what the grant has on them."""
     there = (slab[0] for slab in stock.slabs if need.labels <= slab[0].labels)
-    nodes = {unit.node: unit for unit in there if not (unit.source is Source.UNUSABLE and unit.detail in OUT)}
+    nodes = {unit.node: unit for unit in there if not unit.is_out}
     sizes = Counter(fleet.node_size(unit) - stock.own.get(node, 0) for node, unit in nodes.items())
     return Counter({size: count for size, count in sizes.items() if size > 0})

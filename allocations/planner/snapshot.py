@@ -62,6 +62,11 @@ class Unit:
     detail: str
 
     @property
+    def is_out(self) -> bool:
+        """Whether its node is whole without it."""
+        return self.source is Source.UNUSABLE and self.detail in OUT
+
+    @property
     def where(self) -> Island:
         """What it shares fast links with."""
         return (self.site, self.island, "" if self.island else self.node)
@@ -134,7 +139,7 @@ class Fleet:
         present: Counter[str] = Counter()
         for unit in self.snapshot.units:
             nodes[unit.model, unit.node].append(unit)
-            if unit.source is not Source.UNUSABLE or unit.detail not in OUT:
+            if not unit.is_out:
                 present[unit.node] += 1
         self.by_model, self.present = defaultdict(dict), present
         for (model, node), units in nodes.items():

@@ -297,6 +297,37 @@ class TestShape:
 
         assert ids(propose(fleet, need(1, whole_nodes=True))) == [2]
 
+    def test_a_gpu_that_is_on_its_way_to_the_grant_counts_for_its_node(self):
+        fleet = snapshot([unit(1, "n1", Source.MOVING, "ada"), unit(2, "n1")])
+        coming = Place("n1", "i1", "hall", 1)
+
+        assert ids(propose(fleet, need(1, whole_nodes=True, already_on=(coming,)))) == [2]
+        assert ids(propose(fleet, need(1, whole_nodes=True))) == []
+
+    def test_a_lost_gpu_of_the_grant_does_not_stand_for_the_one_that_somebody_else_has(self):
+        fleet = snapshot(
+            [
+                unit(1, "n1", Source.UNUSABLE, "asking", grant_id=1, detail="lost"),
+                unit(2, "n1"),
+                unit(3, "n1", Source.HELD, "ada"),
+            ]
+        )
+        told = Place("n1", "i1", "hall", 1)
+
+        assert propose(fleet, need(1, whole_nodes=True, already_on=(told,))).picks == ()
+
+    def test_of_two_islands_the_one_with_fewer_donors_is_taken(self):
+        fleet = snapshot(
+            [
+                unit(1, "a1", Source.ENDED, "ada", island="i1", node_gpus=1),
+                unit(2, "a2", Source.ENDED, "bee", island="i1", node_gpus=1),
+                *(unit(at, f"b{at}", Source.ENDED, "cee", island="i2", node_gpus=1) for at in (4, 5, 6)),
+            ]
+        )
+
+        assert propose(fleet, need(2, one_island=True)).why.shape.donors == 1
+        assert {pick.from_holder for pick in propose(fleet, need(2)).picks} == {"cee"}
+
     def test_a_node_with_a_card_of_another_model_is_not_whole_without_it(self):
         fleet = snapshot([unit(1, "n1"), unit(2, "n1", model="A100")])
 
