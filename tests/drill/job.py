@@ -89,7 +89,7 @@ def sign_split(by: Visitor, row: Split) -> Page:
 
 def wind_down(by: Visitor, slug: str, why: str) -> Page:
     """The project winds down until the day after tomorrow."""
-    values = {"releases_on": today() + timedelta(days=2), "reason": why}
+    values = {"wind-releases_on": today() + timedelta(days=2), "wind-reason": why}
     return expect(by.send(f"/projects/{slug}/", f"/projects/{slug}/wind-down/", values))
 
 
@@ -112,10 +112,15 @@ def propose_undo(by: Visitor, plan: Plan) -> Plan:
     return Plan.objects.get(inverse_of=plan)
 
 
-def commit(by: Visitor, plan: Plan) -> Plan:
-    """The plan was committed on the generation that the page showed."""
+def try_commit(by: Visitor, plan: Plan) -> Page:
+    """What came of a commit on the generation that the page shows."""
     page = f"/plans/{plan.public_id}/"
-    expect(by.send(page, f"{page}commit/", {}))
+    return by.send(page, f"{page}commit/", {})
+
+
+def commit(by: Visitor, plan: Plan) -> Plan:
+    """The plan was committed."""
+    expect(try_commit(by, plan))
     plan.refresh_from_db()
     assert plan.generation is not None, "the plan was not committed"
     return plan

@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 class Portal:
-    """`manage.py up` from `home`; parts are named as their lock files: web, worker, beat, simulator, valkey, postgres."""
+    """`manage.py up` from `home`; parts are named as their lock files: web, worker, beat, valkey, ..."""
 
     def __init__(self, home: Path, *, options: tuple[str, ...] = ("--simulate",), **env: str) -> None:
         self.home, self.options = home, options

@@ -133,11 +133,14 @@ class Drill:
             self._broker().flushall()
             self._applied(plan)
             assert self.portal.pid("worker") not in (None, killed)
-        with step("the scarce model is filled: two plans committed on one target, both applied"):
-            plans = [job.propose_plan(ops, grant) for grant in (self.old, self.applied)]
-            for each in plans:
-                job.commit(ops, each)
-            for each in plans:
+        with step("two plans that want the same GPUs: the second commit is refused, and changes nothing"):
+            first, second = (job.propose_plan(ops, grant) for grant in (self.old, self.applied))
+            job.commit(ops, first)
+            assert job.try_commit(ops, second).status == 409
+            assert checks.assigned(self.applied) == 0
+        with step("proposed again and committed while the first still moves: both applied"):
+            job.commit(ops, again := job.propose_plan(ops, self.applied))
+            for each in (first, again):
                 self._applied(each)
             assert checks.held("drill-old") == self.old.gpus == checks.held_on_nodes("drill-old")
 

@@ -50,18 +50,25 @@ class Visitor:
         return self._open(urllib.request.Request(urllib.parse.urljoin(self.base, path)))
 
     def send(
-        self, page_path: str, action: str, values: Mapping[str, object], *, leave_out: tuple[str, ...] = ()
+        self, page_path: str, action: str, values: Mapping[str, object], *, where: Mapping[str, str] | None = None
     ) -> Page:
         """The form on `page_path` that goes to `action` was sent with `values` over what stands in it.
 
-        Raises LookupError where the page shows this person no such form.
+        `where` tells one of several such forms by what stands in it. Raises LookupError where there is no such form.
         """
         page = self.read(page_path)
-        form = next((form for form in page.forms if _path(form.action or page.url) == action), None)
-        if form is None:
+        wanted = (where or {}).items()
+        fitting = [f for f in page.forms if _path(f.action or page.url) == action and wanted <= f.fields.items()]
+        if not fitting:
             raise LookupError(f"{self.login} sees no form to {action} on {page_path} ({page.status})")
-        fields = {name: value for name, value in form.fields.items() if name not in leave_out}
-        return self.post(page.url, action, fields | {name: str(value) for name, value in values.items()})
+        return self.post(page.url, action, fitting[0].fields | {name: str(value) for name, value in values.items()})
+
+    def force(self, action: str, values: Mapping[str, object]) -> Page:
+        """`values` were sent to `action` although no form asks this person to."""
+        page = self.read("/")
+        token = next(form.fields["csrfmiddlewaretoken"] for form in page.forms if "csrfmiddlewaretoken" in form.fields)
+        fields = {name: str(value) for name, value in values.items()}
+        return self.post(page.url, action, {"csrfmiddlewaretoken": token, **fields})
 
     def post(self, referer: str, action: str, fields: Mapping[str, str]) -> Page:
         """Those fields were sent to `action`."""
