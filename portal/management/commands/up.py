@@ -1,15 +1,20 @@
 """`manage.py up`: the whole portal on one machine, or one part of it."""
 
+import os
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
-from portal.services import parts
-from portal.services.errors import CannotStart
-from portal.services.home import Home, allot_home
-from portal.services.supervisor import Supervisor
+from portal.services.home import CHECKOUT
+
+SWITCHES = {
+    "simulate": _("run a simulated fleet, too"),
+    "demo": _("fill in the demo lab, where anybody may be anybody"),
+    "no_migrate": _("leave the tables as they are"),
+}
 
 
 class Command(BaseCommand):
@@ -20,21 +25,14 @@ class Command(BaseCommand):
     requires_system_checks = ()  # the database that some checks ask for is not started yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--only", choices=parts.ONLY, help=_("run this part alone"))
-        parser.add_argument("--simulate", action="store_true", help=_("run a simulated fleet, too"))
-        parser.add_argument("--demo", action="store_true", help=_("fill in the demo lab, where anybody may be anybody"))
-        parser.add_argument("--no-migrate", action="store_true", help=_("leave the tables as they are"))
+        parser.add_argument("--only", choices=("web", "worker", "beat"), help=_("run this part alone"))
+        for name, text in SWITCHES.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        home = Home(allot_home())
-        try:
-            run = parts.plan(
-                home,
-                only=options["only"],
-                simulate=options["simulate"],
-                demo=options["demo"],
-                migrate=not options["no_migrate"],
-            )
-            Supervisor(home, parts.say).run(run)
-        except CannotStart as error:
-            raise CommandError(str(error)) from error
+        """Becomes the supervisor, which needs nothing of Django: it stays small and ends at once."""
+        asked = [f"--{name.replace('_', '-')}" for name in SWITCHES if options[name]]
+        asked += ["--only", options["only"]] if options["only"] else []
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "portal.services", *asked])  # noqa: S606 - no shell wanted

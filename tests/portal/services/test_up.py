@@ -48,7 +48,7 @@ def test_all_of_it_starts_survives_a_kill_and_ends_with_ctrl_c(tmp_path: Path, p
 
     assert (health, login) == (200, 200)
     assert second.said == (
-        f"CommandError: Allot already runs from {home} (web, started by process {run.popen.pid}). "
+        f"allot: Allot already runs from {home} (web, started by process {run.popen.pid}). "
         "Stop that one first, or set ALLOT_HOME to another folder for a second one.\n"
     )
     assert (second.popen.returncode, after.popen.returncode) == (1, 0)
@@ -67,7 +67,7 @@ def test_a_taken_port_is_said_before_anything_starts(tmp_path: Path):
             run.popen.wait(30)
 
     assert run.said == (
-        f"CommandError: The portal cannot listen on 127.0.0.1:{taken} (Address already in use): "
+        f"allot: The portal cannot listen on 127.0.0.1:{taken} (Address already in use): "
         "set ALLOT_PORT or ALLOT_HOST.\n"
     )
     assert not (home / "run").exists()
