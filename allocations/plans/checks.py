@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from allocations import planner, queries
 from allocations.errors import Stale, Uncovered
 from allocations.models import Grant, Move, Plan, PlanStep
+from allocations.plans.release import is_due
 from allocations.plans.repair import failed_units
 from allocations.plans.steps import current_assignments
 from inventory import queries as facts
@@ -71,10 +72,10 @@ def _check_need(plan: Plan, moves: Sequence[PlanStep]) -> None:
 
 
 def _check_release(plan: Plan, moves: Sequence[PlanStep]) -> None:
-    """The right to every GPU is still over."""
-    units = _units(moves)
-    ended = {pk for pk, unit in units.items() if unit.source is planner.Source.ENDED}
-    _refuse_changed(moves, lambda step: step.gpu_id not in ended)
+    """Every GPU is still due back."""
+    now = timezone.now()
+    due = {pk for pk, unit in _units(moves).items() if is_due(unit, now)}
+    _refuse_changed(moves, lambda step: step.gpu_id not in due)
 
 
 def _check_repair(plan: Plan, moves: Sequence[PlanStep]) -> None:

@@ -70,6 +70,12 @@ def kinds(results: list[object]) -> list[str]:
     return sorted(type(result).__name__ for result in results)
 
 
+@pytest.fixture(autouse=True)
+def target(db) -> Target:
+    """The target is there: making it would keep the first two commits apart by itself."""
+    return Target.objects.create(pk=1, generation=1)
+
+
 @pytest.fixture
 def ended(lab, machines) -> list[Gpu]:
     """Three GPUs that an ended grant left with the assistant."""
@@ -96,7 +102,7 @@ def test_of_two_plans_for_the_same_gpus_on_one_parent_one_wins(lab, machines, mo
     assert kinds(results) == ["Plan", "Stale"]
     [winner] = [result for result in results if not isinstance(result, Stale)]
     assert Target.objects.get().plan == winner
-    assert Target.objects.get().generation == 1
+    assert Target.objects.get().generation == 2
     assert assigned(cards) == [winner.grant.project.slug]
     assert [move.plan for move in Move.objects.all()] == [winner]
 
@@ -111,9 +117,9 @@ def test_of_two_plans_for_other_gpus_on_one_parent_both_win_one_after_the_other(
     results = at_once(*(lambda plan=plan: commit(plan, lab.ops) for plan in (first, second)))
 
     assert kinds(results) == ["Plan", "Plan"]
-    assert sorted(plan.generation for plan in results) == [1, 2]
+    assert sorted(plan.generation for plan in results) == [2, 3]
     assert assigned(cards) == ["protein-folding", "assistant"]
-    assert Target.objects.get().generation == 2
+    assert Target.objects.get().generation == 3
 
 
 def test_six_who_press_commit_at_once_have_one_effect_and_one_notice(lab, machines, monkeypatch):
@@ -122,11 +128,11 @@ def test_six_who_press_commit_at_once_have_one_effect_and_one_notice(lab, machin
     monkeypatch.setattr(committing, "_check_uncommitted", Window(6).after(committing._check_uncommitted))
 
     results = at_once(
-        *(lambda: plans.commit_plan(plan=type(plan).objects.get(), by=lab.ops, generation=0) for _ in range(6))
+        *(lambda: plans.commit_plan(plan=type(plan).objects.get(), by=lab.ops, generation=1) for _ in range(6))
     )
 
     assert kinds(results) == ["Plan", *["Stale"] * 5]
-    assert (Move.objects.count(), Assignment.objects.count(), Target.objects.get().generation) == (2, 2, 1)
+    assert (Move.objects.count(), Assignment.objects.count(), Target.objects.get().generation) == (2, 2, 2)
     [event] = Event.objects.filter(verb="plan.committed")
     assert [message.person for message in event.messages.all()] == [lab.lead]
 

@@ -279,9 +279,10 @@ def test_a_plan_is_committed_once(lab, machines):
     machines.rack(gpus=1)
     plan = committed(factories.grant(lab.project, gpus=1), lab.ops)
 
-    with pytest.raises(Stale):
+    with pytest.raises(Stale) as refusal:
         plans.commit_plan(plan=Plan.objects.get(), by=lab.ops, generation=plan.generation)
 
+    assert refusal.value.facts == {"generation": plan.generation}
     assert (Move.objects.count(), Assignment.objects.count(), Target.objects.get().generation) == (1, 1, 1)
 
 
@@ -592,6 +593,20 @@ def test_a_release_takes_back_what_the_right_to_has_ended(lab, machines):
     assert [row.gpu for row in queries.holdings_now()] == [cards[2]]
 
 
+def test_a_release_takes_back_what_was_promised_for_a_date_that_has_come_and_nothing_before(lab, machines):
+    cards, later_cards = machines.rack(gpus=1), machines.rack(gpus=1)
+    now, later = winding_down(), winding_down(releases_at=timezone.now() + HOUR)
+    machines.give(cards, now, factories.grant(now))
+    machines.give(later_cards, later, factories.grant(later))
+
+    commit(plans.propose_release(project=now, by=lab.ops), lab.ops)
+    with pytest.raises(NothingToPlan) as refusal:
+        plans.propose_release(project=later, by=lab.ops)
+
+    assert assigned([*cards, *later_cards]) == ["", later.slug]
+    assert refusal.value.facts["left"] == {"winding_down": [str(later_cards[0])]}
+
+
 def test_there_is_nothing_to_release_while_the_grant_runs(lab, machines):
     cards = machines.rack(gpus=1)
     machines.give(cards, lab.project, factories.grant(lab.project))
@@ -610,6 +625,26 @@ def test_a_release_of_what_is_granted_anew_meanwhile_is_refused(lab, machines):
 
     with pytest.raises(Stale):
         commit(release, lab.ops)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda project: factories.terms(project, protected=True),
+        lambda project: Reading.objects.update(holder="somebody"),
+        lambda project: Reading.objects.update(requested_at=timezone.now() - HOUR),
+    ],
+)
+def test_a_release_takes_nothing_back_that_it_would_not_propose_any_more(lab, machines, change):
+    cards = machines.rack(gpus=1)
+    machines.give(cards, lab.project, ended_grant(lab.project, gpus=1))
+    release = plans.propose_release(project=lab.project, by=lab.ops)
+    change(lab.project)
+
+    with pytest.raises(Stale):
+        commit(release, lab.ops)
+
+    assert assigned(cards) == ["protein-folding"]
 
 
 # --- drift and repair
