@@ -2,8 +2,13 @@
 
 import pytest
 from django.db.backends.postgresql.operations import DatabaseOperations
+from hypothesis import HealthCheck, settings
 
 from tests import people
+
+# A busy machine is no finding: laws are judged by their examples, never by the time that these took.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 _sql_flush = DatabaseOperations.sql_flush
 

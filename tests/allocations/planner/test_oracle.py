@@ -1,12 +1,12 @@
 """The planner against an oracle that looks at every set of GPUs of a tiny fleet."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from allocations.planner import propose
 
 from .fleets import Oracle, fleets, needs
 
-thorough = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=400)
 
 
 @thorough

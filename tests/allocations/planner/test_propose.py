@@ -12,7 +12,7 @@ from allocations.planner import Because, Pick, Place, Proposal, Snapshot, Source
 
 from .fleets import LATER, NOW, SOON, fleets, may_take, need, needs, snapshot, unit
 
-laws = settings(max_examples=150, deadline=None)
+laws = settings(max_examples=150)
 
 
 def ids(proposal: Proposal) -> list[int]:

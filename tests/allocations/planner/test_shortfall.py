@@ -9,7 +9,7 @@ from allocations.planner import Helps, Place, Short, Snapshot, Source, propose
 
 from .fleets import LATER, SOON, fleets, need, needs, snapshot, unit
 
-laws = settings(max_examples=200, deadline=None)
+laws = settings(max_examples=200)
 
 
 def later(fleet: Snapshot, at) -> Snapshot:
