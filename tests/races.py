@@ -20,10 +20,12 @@ class Window:
 
     def __init__(self, parties: int = 2) -> None:
         self._barrier = Barrier(parties)
+        self.met = False  # whether all stood in it together
 
     def enter(self) -> None:
         with suppress(BrokenBarrierError):  # the guard kept the others out: go on
             self._barrier.wait(WAIT_S)
+            self.met = True
 
     def before(self, function: Callable) -> Callable:
         """`function`, entered through the window."""

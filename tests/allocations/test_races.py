@@ -59,8 +59,7 @@ class TestOnePitch:
 
     def test_the_last_two_signers_at_once_do_not_both_believe_that_the_other_is_missing(self, world, monkeypatch):
         pitch = submit(world)
-        window = Window()
-        monkeypatch.setattr(pitches, "_sign", window.after(pitches._sign))
+        monkeypatch.setattr(pitches, "_sign", Window().after(pitches._sign))
 
         outcomes = at_once(
             approving(world, pitch, world.chief, "chief-scientist"),
@@ -101,9 +100,26 @@ class TestOnePitch:
         assert kinds(outcomes) == (["SignOff", "Stale"] if state == "granted" else ["Pitch", "Stale"])
         assert Grant.objects.count() == (state == "granted")
 
-    def test_fewer_and_as_asked_at_once_do_not_make_a_grant_of_two_numbers(self, world, monkeypatch):
+    def test_fewer_gpus_and_as_asked_at_once_are_not_one_round(self, world, monkeypatch):
+        """Who approves as asked looks first and writes last: in between the other has put fewer on the table."""
         pitch = submit(world)
-        monkeypatch.setattr(pitches, "_require_turn", Window().after(pitches._require_turn))
+        looked, lowered = Window(), Window()
+        require_turn, sign = pitches._require_turn, pitches._sign
+
+        def held_turn(row, by, *rest):
+            require_turn(row, by, *rest)
+            looked.enter()
+
+        def held_sign(row, by, *rest):
+            if by == world.chief:
+                signed = sign(row, by, *rest)
+                lowered.enter()
+                return signed
+            lowered.enter()
+            return sign(row, by, *rest)
+
+        monkeypatch.setattr(pitches, "_require_turn", held_turn)
+        monkeypatch.setattr(pitches, "_sign", held_sign)
 
         outcomes = at_once(
             approving(world, pitch, world.chief, "chief-scientist", gpus=16),
@@ -111,9 +127,10 @@ class TestOnePitch:
         )
 
         row = fresh(pitch)
-        assert kinds(outcomes) in (["SignOff", "SignOff"], ["SignOff", "Stale"])
         assert (row.state, row.round, row.offered_gpus, Grant.objects.count()) == ("submitted", 2, 16, 0)
         assert [each.person for each in SignOff.objects.filter(round=2)] == [world.chief]
+        assert (looked.met, lowered.met) == (False, False)  # one waits for the other before it looks
+        assert kinds(outcomes) in (["SignOff", "SignOff"], ["SignOff", "Stale"])  # as asked first, or too late
 
     def test_the_same_signature_pressed_twice_at_once_is_one(self, world, monkeypatch):
         pitch = half_signed(world)
@@ -126,6 +143,13 @@ class TestOnePitch:
 
 
 class TestOneShare:
+    @pytest.fixture(autouse=True)
+    def _shares(self, world):
+        """The shares are there: whoever makes a missing one waits for the other by that alone."""
+        factories.division("robotics")
+        with transaction.atomic():
+            lock_shares(factories.model())
+
     def test_two_pitches_that_fit_alone_but_not_together(self, world, monkeypatch):
         one, other = half_signed(world, gpus=40), half_signed(world, gpus=40)
         monkeypatch.setattr(grants, "require_room", Window().after(grants.require_room))
@@ -330,11 +354,12 @@ class TestPressedTwiceAtOnce:
 class TestOutbox:
     def test_two_workers_at_once_share_the_messages(self, world, monkeypatch):
         submit(world)
-        monkeypatch.setattr(outbox, "_mail", Window().after(outbox._mail))
+        window = Window()
+        monkeypatch.setattr(outbox, "_mail", window.after(outbox._mail))
 
         sent = at_once(outbox.deliver_due, outbox.deliver_due)
 
-        assert sent == [1, 1]  # neither waited for the other's row
+        assert (sent, window.met) == ([1, 1], True)  # neither waited for the other's row
         assert sorted(message.to[0] for message in mail.outbox) == [
             "chief-scientist@lab.example",
             "research-head@lab.example",
