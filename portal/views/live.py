@@ -4,7 +4,9 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 
+from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
@@ -23,12 +25,19 @@ async def live(request: HttpRequest) -> HttpResponseBase:
     """Server-sent events: `ready`, then `changed` with topics (blanks between); a comment is the heartbeat."""
     if not (await request.auser()).is_authenticated:
         return HttpResponse(status=401)
+    await sync_to_async(_give_back_connection)()
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)  # a server without streams: the page asks by the clock
     response = StreamingHttpResponse(_stream(), content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
+
+
+def _give_back_connection() -> None:
+    """The stream keeps no connection of its own: there are as many streams as open pages, and they last minutes."""
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 async def _stream() -> AsyncIterator[str]:
