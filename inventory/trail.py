@@ -69,7 +69,7 @@ def _fields(verb: str, subject: models.Model, *, by: object, reason: str, facts:
         "actor": str(by)[:150],
         "actor_id": getattr(by, "pk", None),
         "reason": reason,
-        "facts": json.loads(json.dumps(facts, cls=DjangoJSONEncoder, default=str)),
+        "facts": json.loads(json.dumps(facts, cls=DjangoJSONEncoder)),
     }
 
 
