@@ -50,12 +50,14 @@ def steps(home: Home, names: Sequence[str], *, demo: bool, migrate: bool) -> lis
     """Migrations and static files belong to the web part, so that two parts do not migrate against each other."""
     found = []
     if migrate and "web" in names:
-        found.append(django("migrate", "migrate", "--noinput"))
-        # The demo lab installs the defaults itself, at the time when its story begins.
-        found.append(django("seed_demo", "seed_demo") if demo else django("install_defaults", "install_defaults"))
+        found.append(django("migrate", "migrate", "--noinput", about="bringing the tables up to date"))
+    if migrate and "web" in names and not demo:
+        found.append(django("install_defaults", "install_defaults", about="installing the shipped roles and policies"))
+    if demo:  # it installs the defaults itself, at the time when its story begins
+        found.append(django("seed_demo", "seed_demo", about="filling in the demo lab"))
     note, digest = home.root / "staticfiles.sha256", static_digest()
     if "web" in names and not ((home.root / "staticfiles").is_dir() and _text(note) == digest):
-        collect = django("collectstatic", "collectstatic", "--noinput")
+        collect = django("collectstatic", "collectstatic", "--noinput", about="collecting the static files")
         found.append(replace(collect, then=lambda: write_private(note, digest)))
     return found
 
@@ -67,9 +69,9 @@ def static_digest() -> str:
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
-def django(name: str, *arguments: str) -> ChildSpec:
+def django(name: str, *arguments: str, about: str = "") -> ChildSpec:
     """A management command as a child."""
-    return ChildSpec(name, (sys.executable, str(CHECKOUT / "manage.py"), *arguments))
+    return ChildSpec(name, (sys.executable, str(CHECKOUT / "manage.py"), *arguments), about=about)
 
 
 def web(_home: Home) -> ChildSpec:

@@ -90,6 +90,7 @@ class Supervisor:
             self._start_service(service)
         for step in run.steps:
             self._take_step(step)
+        self._say(f"starting {', '.join(part.name for part in run.parts)}")
         for part, claim in zip(run.parts, claims, strict=True):
             end_leftover(claim)
             self._parts.append(Child(part, self._home, claim))
@@ -130,6 +131,7 @@ class Supervisor:
             self._look(READY_INTERVAL_S)
 
     def _take_step(self, step: ChildSpec) -> None:
+        self._say(step.about)
         child = Child(step, self._home)
         child.start(self._env)
         try:
