@@ -100,14 +100,8 @@ def _outcome(move: Move, answer: Applied | InventoryError) -> Outcome:
 
 @transaction.atomic
 def _write(outcomes: Sequence[Outcome], at: datetime) -> None:
-    """The moves are where the answers put them, set-wise. What another worker has moved on meanwhile is left to it."""
-    locked = (
-        Move.objects.filter(pk__in=[outcome.move.pk for outcome in outcomes])
-        .order_by("pk")
-        .select_for_update(skip_locked=True)
-    )
-    states = dict(locked.values_list("pk", "state"))
-    ours = [outcome for outcome in outcomes if states.get(outcome.move.pk) == outcome.move.state]
+    """The moves are where the answers put them, set-wise."""
+    ours = _ours(outcomes)
     notes = [(outcome, _attempts(outcome)) for outcome in ours if outcome.state != State.FAILED]
     agreed = [
         one.move for one in ours if one.move.state == State.AGREED and one.state in (State.DRAINING, State.SWITCHING)
@@ -119,6 +113,17 @@ def _write(outcomes: Sequence[Outcome], at: datetime) -> None:
     Move.objects.advance_many(switched, State.SWITCHING, switched_at=at)
     _fail([one for one in ours if one.state == State.FAILED], at)
     _note(notes, at)
+
+
+def _ours(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those whose moves are as they were when they were told; locked. What another worker moves on is left to it."""
+    locked = (
+        Move.objects.filter(pk__in=[outcome.move.pk for outcome in outcomes])
+        .order_by("pk")
+        .select_for_update(skip_locked=True)
+    )
+    states = dict(locked.values_list("pk", "state"))
+    return [outcome for outcome in outcomes if states.get(outcome.move.pk) == outcome.move.state]
 
 
 def _attempts(outcome: Outcome) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from inventory.drivers import loop, registry
 from tests import factories
-from tests.allocations.machines import Machines
+from tests.allocations.machines import Machines, committed, ended_grant
 
 NOON = datetime(2027, 3, 1, 12, tzinfo=UTC)
 
@@ -33,3 +33,17 @@ def machines(lab, monkeypatch):
     monkeypatch.setitem(registry.DRIVERS, "agent", lambda: fleet)
     yield fleet
     loop.close()
+
+
+@pytest.fixture
+def ended(lab, machines):
+    """Three GPUs of two nodes that an ended grant of the assistant left in its hands, busy."""
+    cards = [*machines.rack(gpus=2), *machines.rack(gpus=1)]
+    machines.give(cards, lab.applied_project, ended_grant(lab.applied_project, gpus=3))
+    return cards
+
+
+@pytest.fixture
+def plan(lab, ended):
+    """The plan, committed, that gives all three to protein folding."""
+    return committed(factories.grant(lab.project, gpus=3), lab.ops)

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
 from allocations import executor, plans
-from allocations.models import Assignment, Grant, Move, Person, Plan, Project, Target
+from allocations.models import Assignment, Grant, Holding, Move, Person, Plan, Project, Target
 from inventory.drivers.base import Applied, NodeAddress, Order
 from inventory.models import Gpu, Reading
 from inventory.simulator.devices import Device
 from tests import factories
 from tests.fakes import FakeDriver
+
+HOUR = timedelta(hours=1)
 
 
 class Crash(BaseException):
@@ -124,3 +126,26 @@ def states(plan: Plan) -> list[str]:
 def readings_age(gpus: Sequence[Gpu], at: datetime) -> None:
     """The newest readings of these GPUs were asked for at that instant."""
     Reading.objects.filter(gpu__in=gpus).update(requested_at=at)
+
+
+def ended_grant(project: Project, **fields) -> Grant:
+    """A grant that ended an hour ago."""
+    now = timezone.now()
+    return factories.grant(project, starts_at=now - 48 * HOUR, ends_at=now - HOUR, **fields)
+
+
+def end(grant: Grant) -> None:
+    """The grant ends now."""
+    Grant.objects.filter(pk=grant.pk).update(ends_at=timezone.now())
+
+
+def winding_down(lead: Person | None = None, **fields) -> Project:
+    """A project that winds down and promised its GPUs for an hour ago."""
+    values = {"state": Project.State.WINDING_DOWN, "releases_at": timezone.now() - HOUR, "wind_down_reason": "done"}
+    return factories.project(lead=lead, **{**values, **fields})
+
+
+def holdings(gpus: Sequence[Gpu]) -> list[tuple[str, bool]]:
+    """(project, still held) of every holding of these GPUs, in the order in which they began."""
+    rows = Holding.objects.filter(gpu__in=gpus).order_by("gpu", "during").select_related("project")
+    return [(row.project.slug, row.during.upper is None) for row in rows]

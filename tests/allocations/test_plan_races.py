@@ -14,6 +14,7 @@ from allocations.errors import Stale
 from allocations.executor import orders, proof
 from allocations.models import Assignment, Holding, Move, Target
 from allocations.plans import commit as committing
+from inventory.errors import NodeUnreachable
 from inventory.models import Event, Gpu
 from tests import factories
 from tests.allocations.machines import assigned, commit, committed, states
@@ -223,6 +224,42 @@ def test_an_answer_that_comes_late_does_not_take_a_move_back(lab, machines, ende
     assert results == [None, None]
     assert states(plan) == ["done"] * 3
     assert {move.fault for move in plan.moves.all()} == {""}
+
+
+def test_two_passes_with_different_answers_do_not_mix_them(lab, machines, ended, monkeypatch):
+    plan = committed(factories.grant(lab.project, gpus=3), lab.ops)
+    executor.run_pass()
+    machines.finish_drains()
+    tell, ours = orders.loop.ensure_many, orders._ours
+    window, lucky_is_done = Window(2), threading.Event()
+    unlucky = threading.local()
+
+    def answers(batch):
+        told = tell(batch)
+        return [NodeUnreachable("n", "no answer in time")] * len(batch) if hasattr(unlucky, "here") else told
+
+    def write_last(outcomes):
+        found = window.after(ours)(outcomes)
+        if hasattr(unlucky, "here"):
+            lucky_is_done.wait(MEET_S)
+        return found
+
+    monkeypatch.setattr(orders.loop, "ensure_many", answers)
+    monkeypatch.setattr(orders, "_ours", write_last)
+
+    def without_luck() -> None:
+        unlucky.here = True
+        executor.run_pass()
+
+    def with_luck() -> None:
+        executor.run_pass()
+        lucky_is_done.set()
+
+    results = at_once(without_luck, with_luck)
+
+    assert results == [None, None]
+    moves = {(move.state, move.fault) for move in plan.moves.all()}
+    assert moves in ({("switching", "")}, {("draining", "node_unreachable")})
 
 
 def test_a_commit_that_meets_a_proof_waits_for_it_and_goes_on_from_there(lab, machines, ended, monkeypatch):
