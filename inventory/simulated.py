@@ -1,6 +1,7 @@
 """The declared nodes as simulated ones: each gets a port on this machine, a token and a pinned certificate."""
 
 import json
+import socket
 from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
@@ -16,7 +17,8 @@ from inventory.trail import record_many
 
 # What a card has when nobody knows its model's memory.
 MEMORY_MIB = 81_920
-HERE = "https://127.0.0.1:"
+HOST = "127.0.0.1"
+HERE = f"https://{HOST}:"
 
 ENROL = """
 UPDATE inventory_node node
@@ -34,7 +36,8 @@ def state_folder() -> Path:
 def specs(*, base_port: int) -> list[SimNode]:
     """What to simulate: nodes in use that have no address yet, or one of a simulated fleet; real ones are left alone.
 
-    A node keeps the port of its address; others get the first free ones from `base_port` on, or any if that is 0.
+    A node keeps the port of its address; others get the first ones from `base_port` on that nobody listens on, so that
+    two fleets fit on one machine, or any if that is 0.
     """
     nodes = [
         node
@@ -42,7 +45,7 @@ def specs(*, base_port: int) -> list[SimNode]:
         if not node.address or node.address.startswith(HERE)
     ]
     taken = {_port(node) for node in nodes}
-    free = (port for port in count(base_port) if port not in taken)
+    free = (port for port in count(base_port) if port not in taken and _is_free(port))
     return [_spec(node, _port(node) or (next(free) if base_port else 0)) for node in nodes]
 
 
@@ -106,6 +109,17 @@ def _spec(node: Node, port: int) -> SimNode:
         site=node.site,
         port=port,
     )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the nodes themselves will listen: a port that was just closed counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
 
 
 def _port(node: Node) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -99,6 +100,17 @@ def test_ports_are_counted_from_the_base_and_kept():
         ("first", 18_000),
         ("second", 18_002),
     ]
+
+
+@pytest.mark.django_db
+def test_a_port_on_which_somebody_listens_is_left_alone():
+    declared("new")
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken = stranger.getsockname()[1]
+
+        assert [spec.port > taken for spec in simulated.specs(base_port=taken)] == [True]
 
 
 @pytest.mark.django_db
