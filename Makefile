@@ -24,7 +24,6 @@ check: $(VENV)/requirements-dev.stamp
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
-	$(RUN) -m djlint templates --check --quiet
 	$(RUN) -m djlint templates --lint --quiet
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(RUN) manage.py check

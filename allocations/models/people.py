@@ -15,7 +15,7 @@ class Person(AbstractUser):
 
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True)
 
-    class Meta(AbstractUser.Meta):
+    class Meta:
         verbose_name = _("person")
         verbose_name_plural = _("people")
 
