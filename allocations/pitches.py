@@ -59,7 +59,7 @@ def save_draft(
         setattr(pitch, name, value)
     asks.check_numbers(pitch)
     pitch.save()
-    changed = {name: [before[name], terms[name]] for name in before if before[name] != terms[name]}
+    changed = {name: [_said(before[name]), _said(terms[name])] for name in before if before[name] != terms[name]}
     trail.record(verb, pitch, by=by, changed=changed)
     return pitch
 
@@ -144,6 +144,10 @@ def sign_off(
         signed = _approve(row, by, role, row.offered_gpus if gpus is None else gpus, reason)
     pitch.refresh_from_db()
     return signed
+
+
+def _said(value: object) -> object:
+    return str(value) if isinstance(value, Project | GpuModel) else value
 
 
 def _approve(pitch: Pitch, by: Person, role: Role, gpus: int, reason: str) -> SignOff:

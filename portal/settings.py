@@ -92,6 +92,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
     "guardian.backends.ObjectPermissionBackend",
+    "allocations.backends.AdministersByRole",
 ]
 ANONYMOUS_USER_NAME = None  # guardian: nobody who is not logged in may see anything
 GUARDIAN_MONKEY_PATCH_USER = False

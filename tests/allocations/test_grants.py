@@ -25,7 +25,7 @@ def test_the_lead_or_a_decider_of_the_division_ends_it(world, noon, login):
     event = Event.objects.get(verb="grant.ended")
     assert (event.reason, event.facts["after"], told("grant.ended")) == (
         "Result is in.",
-        str(noon),
+        "2027-03-01T12:00:00Z",
         ["lead"],
     )
     submit(world, gpus=60)  # all of the share is free again

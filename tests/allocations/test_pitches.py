@@ -18,12 +18,13 @@ class TestDraft:
     def test_a_draft_need_not_be_whole_and_can_be_rewritten(self, world):
         pitch = draft(world, title="", why="")
 
-        draft(world, pitch=pitch, title="  Fold  ", gpus=16)
+        draft(world, pitch=pitch, title="  Fold  ", gpus=16, model=factories.model("A100"))
 
         pitch.refresh_from_db()
         assert (pitch.state, pitch.title, pitch.ideal_gpus, pitch.offered_gpus) == ("draft", "Fold", 16, 16)
         assert verbs(pitch) == ["pitch.drafted", "pitch.edited"]
-        assert Event.objects.get(verb="pitch.edited").facts["changed"]["ideal_gpus"] == [32, 16]
+        changed = Event.objects.get(verb="pitch.edited").facts["changed"]
+        assert (changed["ideal_gpus"], changed["model"]) == ([32, 16], ["H100", "A100"])
 
     @pytest.mark.parametrize(
         ("changes", "field"),
