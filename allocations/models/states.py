@@ -4,11 +4,15 @@ from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 from uuid_utils.compat import uuid7
 
 from allocations.errors import Stale, WrongState
 
 Row = TypeVar("Row", bound=models.Model)
+
+_NO_STEP = _("This %(noun)s: %(old)s. There is no step from here to: %(new)s.")
+_TOO_LATE = _("Somebody was first: this %(noun)s is no longer %(old)s. Look again.")
 
 
 def new_public_id() -> object:
@@ -27,9 +31,9 @@ class StateQuerySet(models.QuerySet[Row]):
         """
         old: str = row.state  # type: ignore[attr-defined]
         if new not in row.NEXT.get(old, ()):  # type: ignore[attr-defined]
-            raise WrongState(f"{row._meta.verbose_name}: {old} -> {new}", old=str(old), new=str(new))
+            raise WrongState(_said(row, new, _NO_STEP), old=str(old), new=str(new))
         if self.model._default_manager.filter(pk=row.pk, state=old).update(state=new, **stamps) != 1:
-            raise Stale(f"{row._meta.verbose_name} is no longer {old}", old=str(old), new=str(new))
+            raise Stale(_said(row, new, _TOO_LATE), old=str(old), new=str(new))
         for name, value in {"state": new, **stamps}.items():
             setattr(row, name, value)
         return self
@@ -45,7 +49,7 @@ class StateQuerySet(models.QuerySet[Row]):
         for row in shown.values():
             old: str = row.state  # type: ignore[attr-defined]
             if new not in row.NEXT.get(old, ()):  # type: ignore[attr-defined]
-                raise WrongState(f"{row._meta.verbose_name}: {old} -> {new}", old=str(old), new=str(new))
+                raise WrongState(_said(row, new, _NO_STEP), old=str(old), new=str(new))
         locked = (
             self.model._default_manager.filter(pk__in=shown)
             .order_by("pk")
@@ -59,3 +63,9 @@ class StateQuerySet(models.QuerySet[Row]):
             for name, value in {"state": new, **stamps}.items():
                 setattr(row, name, value)
         return won
+
+
+def _said(row: models.Model, new: str, sentence: Any) -> str:
+    labels = dict(row._meta.get_field("state").flatchoices)  # type: ignore[union-attr]
+    old = row.state  # type: ignore[attr-defined]
+    return str(sentence % {"noun": row._meta.verbose_name, "old": labels.get(old, old), "new": labels.get(new, new)})

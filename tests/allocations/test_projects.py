@@ -157,9 +157,10 @@ class TestWindingDown:
         day = noon + timedelta(days=1)
         projects.wind_down(project=world.project, by=world.lead, reason="Done.", releases_at=day)
 
-        with pytest.raises(Stale):
+        with pytest.raises(Stale) as refused:
             projects.wind_down(project=seen, by=world.lead, reason="Done.", releases_at=day)
 
+        assert refused.value.message == "Somebody was first: this project is no longer active. Look again."
         assert told("project.winding_down") == ["lead"]
 
     def test_with_a_project_its_promises_end(self, world, noon):
@@ -174,8 +175,9 @@ class TestWindingDown:
         )
         assert Grant.objects.get(pk=over.pk).ended_at is None
         assert Event.objects.get(verb="project.ended").facts["grants"] == [str(running.public_id)]
-        with pytest.raises(WrongState):
+        with pytest.raises(WrongState) as refused:
             projects.resume_project(project=world.project, by=world.lead, reason="Again.")
+        assert refused.value.message == "This project: ended. There is no step from here to: active."
 
 
 class TestTerms:
