@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from knox.views import LogoutAllView, LogoutView
@@ -26,6 +27,8 @@ class Elsewhere(APIView):
         raise NotFound
 
 
+GUARDED = {"permission_classes": [IsAuthenticated]}
+RENDERERS = [OpenApiJsonRenderer2, OpenApiYamlRenderer]  # JSON first: a refusal is told in it
 bare = extend_schema(request=None, responses={204: None})
 router = SimpleRouter()
 router.register("models", viewsets.GpuModels, basename="api-model")
@@ -45,11 +48,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("auth/login/", LogIn.as_view(), name="api_login"),
     path("auth/logout/", bare(LogoutView).as_view(), name="api_logout"),
     path("auth/logout-all/", bare(LogoutAllView).as_view(), name="api_logout_all"),
-    path("schema/", SpectacularAPIView.as_view(permission_classes=[IsAuthenticated]), name="api_schema"),
-    path(
-        "docs/",
-        SpectacularSwaggerView.as_view(url_name="api_schema", permission_classes=[IsAuthenticated]),
-        name="api_docs",
-    ),
+    path("schema/", SpectacularAPIView.as_view(**GUARDED, renderer_classes=RENDERERS), name="api_schema"),
+    path("docs/", SpectacularSwaggerView.as_view(**GUARDED, url_name="api_schema"), name="api_docs"),
     path("<path:address>", Elsewhere.as_view()),
 ]

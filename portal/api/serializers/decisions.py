@@ -1,7 +1,5 @@
 """Projects, pitches with their sign-offs, splits, grants and needs."""
 
-from decimal import Decimal
-
 from rest_framework import serializers
 
 from allocations import queries
@@ -129,9 +127,12 @@ class SplitOut(serializers.Serializer):
         """The roles that must sign, as slugs."""
         return [role.slug for role in row.roles.all()]
 
-    def get_percents(self, split: Split) -> dict[str, dict[str, Decimal]]:
-        """The lines as nested mappings."""
-        return {model: dict(shares) for model, shares in queries.percents_of(split).items()}
+    def get_percents(self, split: Split) -> dict[str, dict[str, str]]:
+        """The lines as nested mappings; numbers as text, as everywhere where a cent counts."""
+        percents = queries.percents_of(split)
+        return {
+            model: {slug: f"{percent:.2f}" for slug, percent in shares.items()} for model, shares in percents.items()
+        }
 
 
 class SplitIn(serializers.Serializer):
