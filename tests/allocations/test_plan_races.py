@@ -13,6 +13,7 @@ from allocations import executor, plans, queries
 from allocations.errors import Stale
 from allocations.executor import orders, proof
 from allocations.models import Assignment, Holding, Move, Target
+from allocations.models.states import StateQuerySet
 from allocations.plans import commit as committing
 from inventory.errors import NodeUnreachable
 from inventory.models import Event, Gpu
@@ -293,6 +294,40 @@ def test_a_pass_that_meets_a_commit_leaves_it_the_moves_that_it_replaces(lab, ma
     monkeypatch.setattr(orders.loop, "ensure_many", window.after(orders.loop.ensure_many))
 
     results = at_once(executor.run_pass, lambda: commit(undo, lab.ops))
+    met = states(plan)
+    machines.settle()
+
+    assert kinds(results) == ["NoneType", "Plan"]
+    assert met == ["superseded"] * 3
+    assert machines.holders(ended) == assigned(ended) == ["assistant"] * 3
+
+
+def test_a_commit_that_meets_moves_on_the_way_to_their_next_state_supersedes_them_there(
+    lab, machines, ended, monkeypatch
+):
+    plan = committed(factories.grant(lab.project, gpus=3), lab.ops)
+    executor.run_pass()
+    machines.finish_drains()
+    undo = plans.propose_undo(plan=plan, by=lab.ops)
+    window, about_to_supersede = Window(2), threading.Event()
+    note, advance_many = orders._note, StateQuerySet.advance_many
+
+    # The pass has switched the rows and not yet committed that when the commit looks which moves are open.
+    def slow_note(*args):
+        window.enter()
+        about_to_supersede.wait(MEET_S)
+        note(*args)
+
+    def superseding(self, rows, new, /, **stamps):
+        if new == Move.State.SUPERSEDED:
+            about_to_supersede.set()
+        return advance_many(self, rows, new, **stamps)
+
+    monkeypatch.setattr(orders, "_note", slow_note)
+    monkeypatch.setattr(committing, "check_all", window.after(committing.check_all))
+    monkeypatch.setattr(StateQuerySet, "advance_many", superseding)
+    results = at_once(executor.run_pass, lambda: commit(undo, lab.ops))
+    monkeypatch.setattr(orders, "_note", note)
     met = states(plan)
     machines.settle()
 
