@@ -224,7 +224,7 @@ def test_an_answer_that_comes_late_does_not_take_a_move_back(lab, machines, ende
 
     assert results == [None, None]
     assert states(plan) == ["done"] * 3
-    assert {move.fault for move in plan.moves.all()} == {""}
+    assert {(move.fault, move.running) for move in plan.moves.all()} == {("", 0)}
 
 
 def test_two_passes_with_different_answers_do_not_mix_them(lab, machines, ended, monkeypatch):
