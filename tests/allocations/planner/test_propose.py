@@ -234,6 +234,21 @@ class TestShape:
         assert ids(propose(fleet, need(4))) == [1, 2, 3, 4]
         assert sorted(ids(propose(fleet, need(6)))) == [1, 2, 3, 4, 9, 10]
 
+    def test_a_node_that_is_partly_the_grants_own_gives_a_part_before_a_whole_one_is_broken_up(self):
+        fleet = snapshot(
+            [
+                unit(1, "own", Source.HELD, "asking", grant_id=1, node_gpus=3),
+                *(unit(at, "own", node_gpus=3) for at in (2, 3)),
+                *(unit(at, "free") for at in (4, 5)),
+            ]
+        )
+
+        proposal = propose(fleet, need(3))
+
+        assert ids(proposal) == [4, 5, 2]
+        assert proposal.why.shape.broken_nodes == 0
+        assert ids(propose(fleet, need(2))) == [2, 3]
+
     def test_one_island_is_kept_if_it_disturbs_nobody_more(self):
         fleet = snapshot(
             [

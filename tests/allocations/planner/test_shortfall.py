@@ -3,11 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 
 from allocations.planner import Helps, Place, Short, Snapshot, Source, propose
 
-from .fleets import LATER, SOON, fleets, need, needs, snapshot, unit
+from .fleets import LATER, NOW, SOON, fleets, need, needs, snapshot, unit
 
 laws = settings(max_examples=200)
 
@@ -129,3 +130,14 @@ def test_the_date_is_the_last_of_those_that_complete_the_need():
     assert waits(need(3)) == [(Helps.WAIT, 3, LATER)]
     assert waits(need(2, whole_nodes=True)) == [(Helps.WAIT, 2, SOON)]
     assert waits(need(9)) == [(Helps.FIRST_RELEASE, 2, SOON)]
+
+
+@pytest.mark.parametrize("gpus", range(1, 10))
+def test_of_many_dates_it_is_the_first_that_is_enough(gpus):
+    fleet = snapshot(
+        unit(at, f"n{at}", Source.HELD, "ada", node_gpus=1, releases_at=NOW + timedelta(days=at)) for at in range(1, 10)
+    )
+
+    [told] = propose(fleet, need(gpus)).why.shortfall.helps
+
+    assert (told.code, told.gpus, told.at) == (Helps.WAIT, gpus, NOW + timedelta(days=gpus))
