@@ -78,8 +78,8 @@ domain_errors = DomainErrors
 def _page_before(request: HttpRequest) -> str:
     """The page of ours that the person came from, "" where it was none."""
     before = request.headers.get("Referer", "")
-    ours = url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return before if ours else ""
+    hosts, is_tls = {request.get_host()}, request.is_secure()
+    return before if url_has_allowed_host_and_scheme(before, allowed_hosts=hosts, require_https=is_tls) else ""
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -69,6 +69,10 @@
   // ---- a disclosed form puts the cursor where the answer is due
   document.addEventListener("toggle", (event) => {
     if (event.target.open && event.target.matches(".disclose")) {
+      // Not by the name attribute: a part that htmx puts in would lose its open answer to the one it replaces.
+      for (const other of event.target.parentElement.querySelectorAll(":scope > .disclose[open]")) {
+        if (other !== event.target) other.open = false;
+      }
       event.target.querySelector("textarea, input:not([type=hidden])")?.focus();
     }
   }, true);
