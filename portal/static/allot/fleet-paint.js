@@ -1,4 +1,4 @@
-// Paints the fleet on a canvas: one sprite for each look of a card, copied to its place; only what is in sight.
+// Paints the fleet on a canvas: one stamp for each look of a card, copied to its place; only what is in sight.
 
 import { showsNames } from "./fleet-layout.js";
 
@@ -118,14 +118,20 @@ export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
-    this.sprites = new Map();
     this.ratio = window.devicePixelRatio || 1;
+    this.forget();
   }
 
   // A new theme or size: the looks are drawn anew.
   reset(palette) {
     this.palette = palette;
-    this.sprites.clear();
+    this.forget();
+  }
+
+  forget() {
+    this.sprites = new Map();
+    this.stamps = new Map();
+    this.fitted = new Map();
   }
 
   resize(width, height) {
@@ -136,7 +142,9 @@ export class Painter {
     this.canvas.height = Math.round(height * this.ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    this.sprites.clear();
+    this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.forget();
   }
 
   sprite(look, size) {
@@ -145,7 +153,7 @@ export class Painter {
     if (!sprite) {
       sprite = document.createElement("canvas");
       sprite.width = sprite.height = Math.max(1, Math.round(size * this.ratio));
-      const context = sprite.getContext("2d");
+      const context = sprite.getContext("2d", { willReadFrequently: true });
       context.scale(sprite.width / size, sprite.height / size);
       drawLook(context, size, look, this.palette);
       this.sprites.set(key, sprite);
@@ -153,54 +161,85 @@ export class Painter {
     return sprite;
   }
 
+  // The pixels of a look: copied by hand, ten thousand cards take a tenth of what as many drawImage calls do.
+  stamp(look, size, dimmed) {
+    const key = `${look.colour}|${look.pattern}|${size}|${dimmed}`;
+    let stamp = this.stamps.get(key);
+    if (!stamp) {
+      const sprite = this.sprite(look, size);
+      const { data } = sprite.getContext("2d").getImageData(0, 0, sprite.width, sprite.height);
+      if (dimmed) for (let at = 3; at < data.length; at += 4) data[at] *= DIM;
+      stamp = { side: sprite.width, pixels: new Uint32Array(data.buffer) };
+      this.stamps.set(key, stamp);
+    }
+    return stamp;
+  }
+
   // `scene`: looks and dimmed of every card, the labels' words, the marked card and node.
   paint(plan, scene, offset) {
-    const { context, ratio, width, height, palette } = this;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    context.translate(-offset.x, -offset.y);
+    const { context, ratio, width, height } = this;
     const seen = (box) => box.x < offset.x + width && box.x + box.width > offset.x && box.y < offset.y + height && box.y + box.height > offset.y;
     const shown = plan.islands.filter(seen);
+    this.pixels.fill(0);
+    for (const island of shown) this.paintCards(plan, island, scene, offset, seen);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.putImageData(this.image, 0, 0);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.translate(-offset.x, -offset.y);
     this.paintTitles(shown, scene);
-    for (const dimmed of [true, false]) {
-      context.globalAlpha = dimmed ? DIM : 1;
-      for (const island of shown) this.paintCards(plan, island, scene, dimmed, seen);
-    }
-    context.globalAlpha = 1;
     if (showsNames(plan.size)) this.paintNames(plan, shown, scene, seen);
     if (plan.size >= FIGURES_FROM) this.paintFigures(plan, shown, scene, seen);
     this.mark(plan, scene);
-    context.fillStyle = palette.ink;
   }
 
-  paintCards(plan, island, scene, dimmed, seen) {
-    const { context } = this;
+  paintCards(plan, island, scene, offset, seen) {
     for (const { index } of island.block.nodes) {
       const node = plan.nodes[index];
       if (!seen(node)) continue;
       for (let card = node.first; card < node.first + node.count; card += 1) {
-        if (scene.dimmed[card] !== dimmed) continue;
-        context.drawImage(this.sprite(scene.looks[card], plan.size), plan.x[card], plan.y[card], plan.size, plan.size);
+        const stamp = this.stamp(scene.looks[card], plan.size, scene.dimmed[card]);
+        this.put(stamp, Math.round((plan.x[card] - offset.x) * this.ratio), Math.round((plan.y[card] - offset.y) * this.ratio));
       }
     }
   }
 
+  put({ side, pixels }, left, top) {
+    const { width, height } = this.canvas;
+    const target = this.pixels;
+    const from = Math.max(0, -left);
+    const until = Math.min(side, width - left);
+    for (let row = Math.max(0, -top); row < side && top + row < height; row += 1) {
+      const start = (top + row) * width + left;
+      for (let column = from; column < until; column += 1) target[start + column] = pixels[row * side + column];
+    }
+  }
+
+  fit(text, most, font) {
+    const key = `${text}|${most}|${font}`;
+    let shown = this.fitted.get(key);
+    if (shown === undefined) {
+      this.context.font = font;
+      shown = text;
+      while (shown.length > 1 && this.context.measureText(shown).width > most) shown = `${shown.slice(0, -2)}…`;
+      this.fitted.set(key, shown);
+    }
+    return shown;
+  }
+
   write(text, x, y, most, colour, font) {
-    const { context } = this;
-    context.font = font;
-    context.fillStyle = colour;
-    let shown = text;
-    while (shown.length > 1 && context.measureText(shown).width > most) shown = `${shown.slice(0, -2)}…`;
-    context.fillText(shown, x, y);
+    const shown = this.fit(text, most, font);
+    this.context.font = font;
+    this.context.fillStyle = colour;
+    this.context.fillText(shown, x, y);
   }
 
   paintTitles(islands, scene) {
     this.context.textBaseline = "alphabetic";
     for (const box of islands) {
+      const font = `12px ${this.palette.font}`;
       const [whole, short] = scene.titlesOf(box.block);
-      this.context.font = `12px ${this.palette.font}`;
-      const title = this.context.measureText(whole).width > box.width ? short : whole;
-      this.write(title, box.x, box.y + 12, box.width, this.palette.muted, this.context.font);
+      const title = this.fit(whole, box.width, font) === whole ? whole : short;
+      this.write(title, box.x, box.y + 12, box.width, this.palette.muted, font);
     }
   }
 

@@ -106,7 +106,7 @@ function sceneOf() {
 // ---- size and paint
 function arrange() {
   if (!fleet) return;
-  painter.reset(palette);
+  if (painter.palette !== palette) painter.reset(palette);
   drawLegend();
   const width = Math.max(240, view.clientWidth);
   const height = Math.max(LEAST_HEIGHT, window.innerHeight - view.getBoundingClientRect().top - window.scrollY - BELOW_PX);
