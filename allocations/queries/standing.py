@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Count, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -16,45 +16,42 @@ OPEN_ENDED = Q(during__endswith__isnull=True)
 
 
 class Standing(NamedTuple):
-    """A project's GPUs of one model: promised, assigned, proven held, of these busy; `until`: its last promise ends."""
+    """A project's GPUs of one model: promised, assigned, proven held; of these busy, and those that nobody knows about.
+
+    `unknown`: no fresh reading tells their use. `until`: its last promise ends; None where nothing is promised now.
+    """
 
     model: str
-    promised: int
-    assigned: int
-    held: int
-    used: int
-    until: datetime | None
+    promised: int = 0
+    assigned: int = 0
+    held: int = 0
+    used: int = 0
+    unknown: int = 0
+    until: datetime | None = None
 
 
 def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
-    """Project pk -> what it has of each model, by the model's name; five queries for any number of projects."""
+    """Project pk -> what it has of each model, by the model's name; three queries for any number of projects."""
     now = timezone.now()
     running = Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now).order_by()
+    assigned = Assignment.objects.filter(OPEN_ENDED, project__in=projects)
     held = Holding.objects.filter(OPEN_ENDED, project__in=projects)
-    busy = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__gt=0)
-    by_gpu = ("project_id", "gpu__model__name")
-    found: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
-    for kind, rows in (
-        ("promised", running.values_list("project_id", "model__name").annotate(gpus=Sum("gpus"))),
-        (
-            "assigned",
-            Assignment.objects.filter(OPEN_ENDED, project__in=projects).values_list(*by_gpu).annotate(gpus=Count("pk")),
-        ),
-        ("held", held.values_list(*by_gpu).annotate(gpus=Count("pk"))),
-        ("used", held.filter(busy).values_list(*by_gpu).annotate(gpus=Count("pk"))),
+    known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
+    busy = known & Q(gpu__reading__util_pct__gt=0)
+    found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
+    for project_id, model, gpus, until in running.values_list("project_id", "model__name").annotate(
+        gpus=Sum("gpus"), until=Max("ends_at")
     ):
-        for project_id, model, gpus in rows:
-            found[project_id, model][kind] = gpus
-    ends = {
-        (project_id, model): at
-        for project_id, model, at in running.values_list("project_id", "model__name").annotate(at=Max("ends_at"))
-    }
+        found[project_id, model] |= {"promised": gpus, "until": until}
+    for project_id, model, gpus in assigned.values_list("project_id", "gpu__model__name").annotate(gpus=Count("pk")):
+        found[project_id, model] |= {"assigned": gpus}
+    for project_id, model, gpus, used, told in held.values_list("project_id", "gpu__model__name").annotate(
+        gpus=Count("pk"), used=Count("pk", filter=busy), told=Count("pk", filter=known)
+    ):
+        found[project_id, model] |= {"held": gpus, "used": used, "unknown": gpus - told}
     standings: dict[int, list[Standing]] = {project.pk: [] for project in projects}
-    for (project_id, model), kinds in sorted(found.items()):
-        promised, assigned, proven, used = (kinds.get(kind, 0) for kind in ("promised", "assigned", "held", "used"))
-        standings[project_id].append(
-            Standing(model, promised, assigned, proven, used, until=ends.get((project_id, model)))
-        )
+    for (project_id, model), numbers in sorted(found.items()):
+        standings[project_id].append(Standing(model, **numbers))
     return standings
 
 

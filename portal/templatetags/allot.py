@@ -108,6 +108,12 @@ def waited(since: datetime | None) -> str:
 
 
 @register.filter
+def left(until: datetime) -> str:
+    """How long it is until then, in words."""
+    return _words(max((until - timezone.now()).total_seconds(), 0))
+
+
+@register.filter
 def day(value: date | datetime | None) -> str | SafeString:
     """The day as "3 Mar 2027" (an instant in the viewer's zone, its time on hover); a dash for none."""
     if value is None:
@@ -133,6 +139,16 @@ def last_day(until: datetime | None) -> str:
 def number(value: float | None) -> str:
     """A count with a thin space between thousands; a dash for unknown."""
     return NOTHING if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+@register.filter
+def busy(standing: Any) -> str:
+    """How many of the held GPUs work now; those that no fresh reading tells about are named, never counted as idle."""
+    if not standing.unknown:
+        return number(standing.used)
+    if standing.unknown == standing.held:
+        return _("unknown")
+    return _("%(used)s, %(unknown)s unknown") % {"used": number(standing.used), "unknown": number(standing.unknown)}
 
 
 @register.filter

@@ -145,10 +145,12 @@ def _happenings(pitch: Pitch, sign_offs: list[SignOff], grant: Any) -> list[Happ
         told.append(Happening(pitch.withdrawn_at, _("Withdrawn"), ""))
     if grant:
         text = _("Promised: %(gpus)s %(model)s") % {"gpus": grant.gpus, "model": grant.model}
-        told.append(Happening(grant.issued_at, text, grant.issued_by.name, tone="good"))
+        # The last signature issues the grant a moment before it is written itself.
+        at = max([grant.issued_at, *(sign_off.at for sign_off in sign_offs)])
+        told.append(Happening(at, text, grant.issued_by.name, tone="good"))
         if grant.ended_at:
             told.append(Happening(grant.ended_at, _("Grant ended early"), grant.ended_by.name))
-    return sorted(told, key=lambda happening: happening.at, reverse=True)
+    return sorted(told, key=lambda happening: happening.at)[::-1]
 
 
 def _of_sign_off(sign_off: SignOff) -> Happening:

@@ -30,13 +30,13 @@ def _rows(lab, count: int) -> None:
 
 
 LISTS = [
-    ("home", "pitcher", 23),
+    ("home", "pitcher", 21),
     ("home", "chief-scientist", 20),
     ("home", "ops", 20),
     ("pitches", "chief-scientist", 17),
-    ("queue", "chief-scientist", 34),
+    ("queue", "chief-scientist", 32),
     ("grants", "auditor", 11),
-    ("projects", "auditor", 14),
+    ("projects", "auditor", 12),
 ]
 
 
@@ -186,3 +186,22 @@ def test_the_part_of_the_outlook_equals_the_page(client, lab):
     part = client.get("/pitches/outlook/", typed, headers={"HX-Request": "true"}).content.decode()
 
     assert _plain(part) == _part(page, '<div id="outlook"')
+
+
+def test_use_that_nobody_knows_is_told_as_unknown_and_never_as_idle(client, lab):
+    gpus = factories.fleet(gpus=3)
+    for gpu in gpus:
+        factories.holding(gpu, lab.project)
+    factories.reading(gpus[0], lab.project.slug, util_pct=90.0)
+    factories.reading(gpus[1], lab.project.slug, util_pct=90.0, requested_at=factories.LONG_AGO)
+    client.force_login(lab.pitcher)
+
+    def told() -> list[str]:
+        page = client.get("/projects/").content.decode()
+        return re.findall(r'<td class="num"><div>([^<]*)</div></td>', page)
+
+    before = told()
+    factories.reading(gpus[0], lab.project.slug, util_pct=None)
+
+    assert before == ["3", "1, 2 unknown"]
+    assert told() == ["3", "unknown"]
