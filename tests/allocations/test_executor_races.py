@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from django.utils import timezone
 
 from allocations import executor, plans, queries
 from allocations.executor import orders, proof
@@ -187,3 +188,35 @@ def test_a_commit_that_meets_moves_on_the_way_to_their_next_state_supersedes_the
     assert kinds(results) == ["NoneType", "Plan"]
     assert met == ["superseded"] * 3
     assert machines.holders(ended) == assigned(ended) == ["assistant"] * 3
+
+
+def test_a_move_that_switches_anew_while_its_old_switch_is_being_proved_is_not_done_by_it(
+    lab, machines, ended, monkeypatch
+):
+    plan = committed(factories.grant(lab.project, gpus=3), lab.ops)
+    executor.run_pass()
+    machines.finish_drains()
+    executor.run_pass()
+    machines.see()
+    window, switched_anew = Window(2), threading.Event()
+    advance_many = StateQuerySet.advance_many
+
+    # Between the look at the readings and the step to done the moves drain again and switch again.
+    def proving(self, rows, new, /, **stamps):
+        if new == Move.State.DONE:
+            window.enter()
+            switched_anew.wait(WAIT_S)
+        return advance_many(self, rows, new, **stamps)
+
+    def switch_anew() -> int:
+        window.enter()
+        changed = Move.objects.filter(state=Move.State.SWITCHING).update(switched_at=timezone.now())
+        switched_anew.set()
+        return changed
+
+    monkeypatch.setattr(StateQuerySet, "advance_many", proving)
+    results = at_once(executor.run_pass, switch_anew)
+
+    assert results == [None, 0]
+    assert [move.switched_at < move.gpu.reading.requested_at for move in plan.moves.all()] == [True] * 3
+    assert states(plan) == ["done"] * 3
