@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
@@ -50,5 +51,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("auth/logout-all/", bare(LogoutAllView).as_view(), name="api_logout_all"),
     path("schema/", SpectacularAPIView.as_view(**GUARDED, renderer_classes=RENDERERS), name="api_schema"),
     path("docs/", SpectacularSwaggerView.as_view(**GUARDED, url_name="api_schema"), name="api_docs"),
+    path("", RedirectView.as_view(pattern_name="api_docs"), name="api"),
     path("<path:address>", Elsewhere.as_view()),
 ]

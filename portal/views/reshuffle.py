@@ -11,6 +11,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -66,6 +67,12 @@ class Board:
         self._plan_id = plan_id
         self.now: datetime = timezone.now()
         self.may_propose = rules.can(viewer, "propose_plan")
+
+    @cached_property
+    def address(self) -> str:
+        """Where its parts are asked for again, also on a page that answered a form."""
+        chosen = f"?plan={self.chosen.plan.public_id}" if self.chosen else ""
+        return f"{reverse('reshuffle')}{chosen}"
 
     @cached_property
     def needs(self) -> list[NeedRow]:

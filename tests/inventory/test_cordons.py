@@ -1,14 +1,20 @@
 """Cordons: set with a reason and an end, lifted, one at a time, each in the trail."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
-from inventory import cordons, queries
+from inventory import cordons, queries, trail
 from inventory.errors import WrongCordon
 from inventory.models import Cordon, Event
 from tests import factories
+
+LIMIT_S = 20  # takes milliseconds; the machine may be busy
 
 
 @pytest.fixture
@@ -79,3 +85,49 @@ def test_after_lifting_it_can_be_cordoned_again(node):
         cordons.lift_cordon(node=node, by="tests")
 
     assert Cordon.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_once_one_wins_and_the_other_is_told(monkeypatch):
+    node = factories.node("gpu-1")
+    inside, may_go = threading.Event(), threading.Event()
+    record = trail.record
+
+    def held_up(*args, **facts):
+        inside.set()
+        assert may_go.wait(LIMIT_S)
+        return record(*args, **facts)
+
+    monkeypatch.setattr(cordons.trail, "record", held_up)
+
+    def cordon(reason: str) -> str:
+        try:
+            cordons.set_cordon(node=node, by="tests", reason=reason)
+        except WrongCordon as refused:
+            return refused.code
+        finally:
+            connection.close()
+        return reason
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(cordon, "first")
+        assert inside.wait(LIMIT_S)
+        second = pool.submit(cordon, "second")
+        _wait_until_blocked()
+        may_go.set()
+        outcomes = [first.result(LIMIT_S), second.result(LIMIT_S)]
+
+    assert outcomes == ["first", "wrong_cordon"]
+    assert (Cordon.objects.count(), Event.objects.count()) == (1, 1)
+
+
+def _wait_until_blocked() -> None:
+    deadline_s = time.monotonic() + LIMIT_S
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(waits)
+            if cursor.fetchone()[0]:
+                return
+            assert time.monotonic() < deadline_s, "nobody waits for the lock"
+            time.sleep(0.01)

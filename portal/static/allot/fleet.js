@@ -8,6 +8,7 @@ const ZOOM = 1.35; // a step of the buttons
 const REFRESH_MS = 2000; // hints come in bursts; the eye needs no more
 const SPEAK_MS = 250; // arrows held down say where they end, not every tile on the way
 const LEAST_HEIGHT = 320;
+const SHOWS_USE = new Set(["active", "idle", "draining", "ghost"]); // the use of the others is nobody's or unknown
 const BELOW_PX = 40; // of the page that stays in sight below the map
 
 const view = document.querySelector("[data-fleet]");
@@ -99,7 +100,7 @@ function sceneOf() {
       const short = block.island || `${words.no_island} ${fleet.models[block.model]}`;
       return [block.site ? `${block.site} / ${short}` : short, short];
     },
-    figureOf: (index) => (fleet.util[index] === null || doingOf(index) === "unknown" ? "" : String(Math.round(fleet.util[index]))),
+    figureOf: (index) => (fleet.util[index] === null || !SHOWS_USE.has(doingOf(index)) ? "" : String(Math.round(fleet.util[index]))),
   };
 }
 
