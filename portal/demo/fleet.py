@@ -1,4 +1,4 @@
-"""The demo fleet: 60 nodes, 3 GPU models, 9 islands, as a fleet file of our own layout."""
+"""The demo fleet: 60 nodes with 3 GPU models in 9 islands, as a fleet file of our own layout."""
 
 import csv
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ ISLANDS = [
     DemoIsland("oslo-h100-a", "oslo", "H100", 8, 8),
     DemoIsland("oslo-h100-b", "oslo", "H100", 8, 8),
     DemoIsland("oslo-h100-c", "oslo", "H100", 8, 8),
-    DemoIsland("oslo-h100-d", "oslo", "H100", 8, 8),
+    DemoIsland("oslo-h100-d", "oslo", "H100", 2, 8),
     DemoIsland("oslo-h200-a", "oslo", "H200", 8, 8),
     DemoIsland("oslo-h200-b", "oslo", "H200", 6, 8),
     DemoIsland("turin-a100-a", "turin", "A100", 6, 8),
     DemoIsland("turin-a100-b", "turin", "A100", 6, 8),
-    DemoIsland("turin-a100-c", "turin", "A100", 2, 4),
+    DemoIsland("turin-a100-c", "turin", "A100", 8, 4),
 ]
 
 

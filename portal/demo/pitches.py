@@ -53,8 +53,8 @@ GRANTED = [
         "The 8-node runs plateau because the batch is too small for the "
         "new position scheme. One island keeps the ring exchange off the spine.",
         "H100",
-        64,
         48,
+        32,
         -40,
         120,
         "Loss at 1 M tokens below that of the 128 k model on held-out books.",
@@ -266,7 +266,6 @@ GRANTED = [
         "A verdict by the next morning.",
         3,
         applied(0.8),
-        True,
         True,
     ),
 ]

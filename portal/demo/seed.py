@@ -110,7 +110,7 @@ def _assign(pitch: DemoPitch) -> None:
 
 def _cordon() -> None:
     until = timezone.now() + timedelta(days=2)
-    node = Node.objects.get(name="oslo-h100-c-08")
+    node = Node.objects.get(name="oslo-h200-a-08")
     cordons.set_cordon(node=node, by=Person.objects.get(username="ops"), reason="Fan replacement", until=until)
 
 
