@@ -109,6 +109,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_CALLABLE = "portal.views.login.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 SILENCED_SYSTEM_CHECKS = ["guardian.W001"]  # the backend is there, after axes' own
+CSRF_FAILURE_VIEW = "portal.views.errors.forged"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None

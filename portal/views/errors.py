@@ -1,5 +1,6 @@
 """The pages for what went wrong: each says what, why and what to do."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -7,7 +8,7 @@ from django.template.loader import render_to_string
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400: the request itself makes no sense."""
-    return HttpResponse(render_to_string("errors/400.html"), status=400)
+    return _bare("errors/400.html", 400)
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -22,4 +23,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def broken(request: HttpRequest) -> HttpResponse:
     """500: our fault; the page needs no database, since that may be what broke."""
-    return HttpResponse(render_to_string("errors/500.html"), status=500)
+    return _bare("errors/500.html", 500)
+
+
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403: a form without its token, most often a page that was open while the person logged in or out elsewhere."""
+    return _bare("errors/csrf.html", 403)
+
+
+def _bare(template: str, status: int) -> HttpResponse:
+    """A page that asks nothing of the database or the session."""
+    return HttpResponse(render_to_string(template, {"is_demo": settings.DEMO}), status=status)

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -122,14 +123,19 @@ def _show(
             "previous_item": waiting[place - 1] if place > 0 else None,
             "place": place + 1,
         }
-    part = "#queue" if request.htmx else ""  # type: ignore[attr-defined]
-    return render(request, f"queue/list.html{part}", context, status=status)
+    # A browser that goes back asks with htmx's header, too, and wants the whole page.
+    is_part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
+    context["is_part"] = is_part
+    response = render(request, f"queue/list.html{'#queue' if is_part else ''}", context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
     """What an executive needs for one pitch; why the ask does not fit, where it does not."""
     return {
         "my_roles": queries.roles_to_sign(row, request.user),
+        "is_own_project": queries.projects_with(request.user, "view_project").filter(pk=row.project_id).exists(),
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),
         "record": standings_of([row.project])[row.project_id],

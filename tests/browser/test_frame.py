@@ -1,4 +1,4 @@
-"""The frame in a browser: theme, keys, the bottom bar of a phone, the demo's switch, the queue without script."""
+"""The frame in a browser: theme, keys, the bottom bar of a phone, the demo's switch."""
 
 import re
 
@@ -64,48 +64,3 @@ def test_one_click_switches_the_person_of_the_demo(visit, lab, settings):
 
         assert session.page.locator(".top .person-name").inner_text() == "ops"
         assert session.page.locator(".toast-line").inner_text() == "You are now ops."
-
-
-def test_the_queue_is_answered_by_keys(visit, lab, rows):
-    with visit(lab.chief) as session:
-        session.page.goto("/queue/")
-        session.page.keyboard.press("d")
-        session.page.keyboard.type("Not this quarter.")
-        session.page.click("text=Decline the pitch")
-        session.page.wait_for_selector("text=Nothing waits for your signature")
-
-        rows.waiting.refresh_from_db()
-        assert rows.waiting.state == "declined"
-        assert session.page.locator(".toast-line").inner_text() == "Declined: Longer chains."
-        assert session.complaints == []
-
-
-def test_a_refused_answer_keeps_the_typed_reason_on_the_screen(visit, lab, rows):
-    with visit(lab.chief) as session:
-        session.page.goto("/queue/")
-        session.page.keyboard.press("l")
-        session.page.fill("#less-gpus", "2")
-        session.page.fill("#less-reason", "Two will do.")
-        session.page.click("text=Sign for fewer")
-        session.page.wait_for_selector("#less-gpus-error")
-
-        assert session.page.input_value("#less-reason") == "Two will do."
-        assert session.page.locator("#less-gpus-error").inner_text().startswith("Approve from 4")
-
-
-def test_the_queue_works_without_script(chromium, server, visit, lab, rows):
-    with visit(lab.chief) as session:
-        cookies = session.page.context.cookies()
-    context = chromium.new_context(base_url=server, java_script_enabled=False)
-    context.add_cookies([{"name": each["name"], "value": each["value"], "url": server} for each in cookies])
-    page = context.new_page()
-
-    page.goto("/queue/")
-    page.click("summary:has-text('Approve less')")
-    page.fill("#less-gpus", "20")
-    page.click("text=Sign for fewer")
-
-    rows.waiting.refresh_from_db()
-    assert (rows.waiting.round, rows.waiting.offered_gpus) == (2, 20)
-    assert "Nothing waits for your signature" in page.inner_text("main")
-    context.close()

@@ -177,7 +177,7 @@ class TestSigning:
         part = answer.content.decode()
         assert answer.status_code == 200
         assert answer.headers["HX-Push-Url"] == "/queue/"
-        assert re.findall(r'id="item-title"><a[^>]*>(.*?)</a>', part) == ["Second in line"]
+        assert re.findall(r'id="item-title"[^>]*><a[^>]*>(.*?)</a>', part) == ["Second in line"]
         assert "Signed: First in line. It waits for the other signatures." in part
 
     def test_fewer_open_the_next_round(self, client, lab, pitch):

@@ -34,7 +34,7 @@ LISTS = [
     ("home", "chief-scientist", 20),
     ("home", "ops", 20),
     ("pitches", "chief-scientist", 17),
-    ("queue", "chief-scientist", 32),
+    ("queue", "chief-scientist", 33),
     ("grants", "auditor", 11),
     ("projects", "auditor", 12),
 ]

@@ -36,7 +36,8 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeMenus(null);
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+    // A key held down must not decide on one pitch after the other.
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
     if (event.key === "?") {
       event.preventDefault();
       showKeys();
@@ -106,7 +107,11 @@
     watchToast(line);
   }
 
-  document.addEventListener("htmx:afterSettle", watchToasts);
+  // ---- after a swap the reader stands at what is new: the field to correct, or the heading
+  document.addEventListener("htmx:afterSettle", (event) => {
+    watchToasts();
+    (event.target.querySelector(".is-invalid") || event.target.querySelector("[data-focus]"))?.focus({ preventScroll: true });
+  });
   document.addEventListener("htmx:sendError", () => say(body.dataset.textOffline));
   document.addEventListener("htmx:timeout", () => say(body.dataset.textOffline));
   document.addEventListener("htmx:responseError", () => say(body.dataset.textBroken));
