@@ -1,7 +1,9 @@
 // The fleet map: every GPU a tile, what it does or whose it is; the legend is the filter, a click opens the node beside.
 // The same is on the page as a table, for those who read.
 
+import { fillCard, spokenOf, wordsOf } from "./fleet-card.js";
 import { blocksOf, cardAt, clampSize, fitting, layOut, neighbour } from "./fleet-layout.js";
+import { entriesOf, fillLegend } from "./fleet-legend.js";
 import { Painter, lookOf, paletteOf } from "./fleet-paint.js";
 
 const ZOOM = 1.35; // a step of the buttons
@@ -143,45 +145,8 @@ function zoom(factor) {
   draw();
 }
 
-// ---- legend: what there is, how much of it, and the filter
-function entries() {
-  const counts = new Map();
-  for (let index = 0; index < fleet.doing.length; index += 1) {
-    const key = keyOf(index) || "-";
-    counts.set(key, (counts.get(key) || 0) + 1);
-  }
-  if (state.by === "state") {
-    return fleet.kinds.filter((kind) => counts.has(kind) || state.only.has(kind)).map((kind) => [kind, words.doing[kind], counts.get(kind) || 0, lookOf(kind, "state", -1, palette)]);
-  }
-  const projects = fleet.projects
-    .filter((project) => counts.has(project[0]) || state.only.has(project[0]))
-    .map((project) => [project[0], project[1], counts.get(project[0]) || 0, lookOf("active", "project", project[3], palette)])
-    .sort((one, other) => other[2] - one[2]);
-  return [...projects, ["-", words.nobody, counts.get("-") || 0, lookOf("free", "state", -1, palette)]];
-}
-
-function drawLegend() {
-  const focused = document.activeElement?.dataset?.key;
-  const scale = painter.ratio || 1;
-  legend.replaceChildren(...entries().map(([key, name, gpus, look]) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "legend-key";
-    button.dataset.key = key;
-    button.setAttribute("aria-pressed", String(state.only.has(key)));
-    const sample = document.createElement("canvas");
-    sample.width = sample.height = 14 * scale;
-    sample.className = "legend-sample";
-    sample.getContext("2d").drawImage(painter.sprite(look, 14), 0, 0, 14 * scale, 14 * scale);
-    const label = document.createElement("span");
-    label.textContent = name;
-    const count = document.createElement("strong");
-    count.textContent = gpus.toLocaleString(document.documentElement.lang);
-    button.append(sample, label, count);
-    return button;
-  }));
-  if (focused && legend.contains(document.activeElement) === false) legend.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-}
+// ---- the filter
+const drawLegend = () => fillLegend(legend, entriesOf(fleet, state.by, keyOf, state.only, words, palette), state.only, painter);
 
 function remember() {
   const query = new URLSearchParams(location.search);
@@ -193,7 +158,7 @@ function remember() {
 }
 
 legend.addEventListener("click", (event) => {
-  const key = event.target.closest("[data-key]")?.dataset.key;
+  const key = event.target.closest("[data-entry]")?.dataset.entry;
   if (!key) return;
   if (!state.only.delete(key)) state.only.add(key);
   remember();
@@ -221,59 +186,20 @@ for (const button of document.querySelectorAll("[data-zoom]")) {
 }
 
 // ---- one card in words
-function age(seconds) {
-  if (seconds === null) return words.never;
-  const spent = Math.max(0, Math.round((Date.now() + skewMs) / 1000 - seconds));
-  const [unit, each] = spent < 120 ? ["second", 1] : spent < 7200 ? ["minute", 60] : spent < 172800 ? ["hour", 3600] : ["day", 86400];
-  return new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "always", style: "short" }).format(-Math.floor(spent / each), unit);
-}
-
-function linesOf(index) {
-  const [node, island, site, model] = fleet.nodes[fleet.nodeOf[index]];
-  const holder = fleet.holder[index];
-  const held = holder === -2 ? words.unknown : projectOf(holder)?.[1] ?? words.nobody;
-  const meant = projectOf(fleet.assigned[index]);
-  const differs = holder !== -2 && (fleet.assigned[index] >= 0 ? fleet.assigned[index] !== holder : holder >= 0);
-  const facts = [[words.node, [node, island, site].filter(Boolean).join(" · ")], [words.model, fleet.models[model]], [words.holder, held]];
-  if (differs) facts.push([words.meant, meant?.[1] ?? words.nobody]);
-  if (fleet.util[index] !== null) facts.push([words.use, `${Math.round(fleet.util[index])} %`]);
-  if (fleet.mem[index] !== null) facts.push([words.memory, `${(fleet.mem[index] / 1024).toFixed(1)} GiB`]);
-  if (fleet.power[index] !== null) facts.push([words.power, `${Math.round(fleet.power[index])} W`]);
-  facts.push([words.read, age(fleet.read[index])]);
-  return { title: words.doing[doingOf(index)], facts };
-}
+const inWords = (index) => wordsOf(fleet, index, words, (Date.now() + skewMs) / 1000);
 
 function showCard(index) {
   if (index < 0) {
     card.hidden = true;
     return;
   }
-  const { title, facts } = linesOf(index);
-  const list = document.createElement("dl");
-  list.className = "facts";
-  for (const [name, value] of facts) {
-    const term = document.createElement("dt");
-    const text = document.createElement("dd");
-    term.textContent = name;
-    text.textContent = value;
-    list.append(term, text);
-  }
-  const head = document.createElement("strong");
-  head.textContent = title;
-  card.replaceChildren(head, list);
-  card.hidden = false;
-  const left = Math.min(plan.x[index] + plan.size + 10, painter.width - card.offsetWidth - 4);
-  const below = plan.y[index] - view.scrollTop + plan.size + 10;
-  const top = below + card.offsetHeight > painter.height ? Math.max(0, below - card.offsetHeight - plan.size - 20) : below;
-  card.style.transform = `translate(${Math.max(0, left)}px, ${top}px)`;
+  const box = { x: plan.x[index], y: plan.y[index] - view.scrollTop, size: plan.size };
+  fillCard(card, inWords(index), box, { width: painter.width, height: painter.height, scrolled: view.scrollTop });
 }
 
 function speak(index) {
   clearTimeout(speaking);
-  speaking = setTimeout(() => {
-    const { title, facts } = linesOf(index);
-    spoken.textContent = [title, ...facts.map(([name, value]) => `${name}: ${value}`)].join(", ");
-  }, SPEAK_MS);
+  speaking = setTimeout(() => { spoken.textContent = spokenOf(inWords(index)); }, SPEAK_MS);
 }
 
 // ---- pointer and keys
