@@ -1,22 +1,6 @@
-"""Nodes with what was declared and what was seen: lists, one node, the silent and the incomplete."""
+"""Nodes with what was declared and what was seen: the list, and what a single page asks."""
 
-from typing import Any, NamedTuple
-
-from django.db.models import (
-    Case,
-    CharField,
-    Count,
-    Exists,
-    F,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    Value,
-    When,
-)
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -25,16 +9,6 @@ from inventory.queries.freshness import fresh_after
 
 # A node page shows the last days' trouble; the trail has the rest.
 FAULTS_SHOWN = 20
-
-
-class NodeCounts(NamedTuple):
-    """The fleet in five numbers. `expected_gpus` as declared, `seen_gpus` as nodes showed them last."""
-
-    nodes: int
-    silent_nodes: int
-    expected_gpus: int
-    seen_gpus: int
-    lost_gpus: int
 
 
 def units() -> QuerySet[Gpu]:
@@ -62,55 +36,6 @@ def nodes_with_counts() -> QuerySet[Node]:
             unknown_gpus=_count(here.filter(lost_at=None).exclude(fresh)),
             cordoned=Exists(Cordon.objects.filter(node=OuterRef("pk"), during__contains=now)),
         )
-    )
-
-
-def node_counts() -> NodeCounts:
-    """The whole fleet in use, added up."""
-    counted: QuerySet[Any] = nodes_with_counts()
-    totals = counted.aggregate(
-        nodes=Count("pk"),
-        silent_nodes=Count("pk", filter=Q(silent_since__isnull=False)),
-        expected=Coalesce(Sum("expected_gpus"), 0),
-        seen=Coalesce(Sum("seen_gpus"), 0),
-        lost=Coalesce(Sum("lost_gpus"), 0),
-    )
-    return NodeCounts(*totals.values())
-
-
-def silent_nodes() -> QuerySet[Node]:
-    """Nodes that are asked and do not answer, the longest silence first."""
-    return Node.objects.filter(retired_at=None, silent_since__isnull=False).order_by("silent_since", "pk")
-
-
-def short_nodes() -> QuerySet[Node]:
-    """Nodes that have answered and show fewer cards than declared (8 expected, 7 seen), annotated as a list is."""
-    counted: QuerySet[Any] = nodes_with_counts()
-    return counted.filter(answered_at__isnull=False, seen_gpus__lt=F("expected_gpus"))
-
-
-def gpus_of(node: Node) -> QuerySet[Gpu]:
-    """The GPUs of one node by slot, retired ones last, with model, reading and `state` as `fleet_tiles` names it."""
-    return (
-        Gpu.objects.filter(node=node)
-        .select_related("model", "reading", "parent")
-        .annotate(state=gpu_state())
-        .order_by(F("retired_at").desc(nulls_first=True), "pci_bus_id", "pk")
-    )
-
-
-def gpu_state() -> Case:
-    """What a GPU is as far as readings tell: retired lost unknown draining free busy idle."""
-    fresh = Q(reading__requested_at__gte=fresh_after(timezone.now()), reading__holder__isnull=False)
-    return Case(
-        When(retired_at__isnull=False, then=Value("retired")),
-        When(lost_at__isnull=False, then=Value("lost")),
-        When(fresh & Q(reading__draining=True), then=Value("draining")),
-        When(fresh & Q(reading__holder=""), then=Value("free")),
-        When(fresh & Q(reading__util_pct__gt=0), then=Value("busy")),
-        When(fresh & Q(reading__util_pct=0), then=Value("idle")),
-        default=Value("unknown"),
-        output_field=CharField(),
     )
 
 
