@@ -4,19 +4,21 @@ from allocations.models.decisions import (
     Grant,
     Pitch,
     PitchRole,
+    Recusal,
     Share,
     SignOff,
     Split,
     SplitLine,
     SplitSignature,
 )  # fmt: skip
-from allocations.models.outbox import OutboxMessage
-from allocations.models.people import Division, Membership, Person, Project, ProjectTerms, Role, RoleHolder
+from allocations.models.outbox import Notice, NoticePreference, OutboxMessage
+from allocations.models.people import Deputy, Division, Membership, Person, Project, ProjectTerms, Role, RoleHolder
 from allocations.models.plans import Assignment, Holding, Move, Plan, PlanStep, Target
 from allocations.models.policies import Policy, PolicyRole
 
 __all__ = [
-    "Assignment", "Division", "Grant", "Holding", "Membership", "Move", "OutboxMessage", "Person", "Pitch", "PitchRole",
-    "Plan", "PlanStep", "Policy", "PolicyRole", "Project", "ProjectTerms", "Role", "RoleHolder", "Share", "SignOff",
-    "Split", "SplitLine", "SplitSignature", "Target",
+    "Assignment", "Deputy", "Division", "Grant", "Holding", "Membership", "Move", "Notice", "NoticePreference",
+    "OutboxMessage", "Person", "Pitch", "PitchRole", "Plan", "PlanStep", "Policy", "PolicyRole", "Project",
+    "ProjectTerms", "Recusal", "Role", "RoleHolder", "Share", "SignOff", "Split", "SplitLine", "SplitSignature",
+    "Target",
 ]  # fmt: skip

@@ -77,6 +77,14 @@ class Pitch(models.Model):
         Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("decided by")
     )
     withdrawn_at = models.DateTimeField(_("withdrawn at"), null=True, blank=True)
+    resubmits = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="resubmissions",
+        verbose_name=_("follows"),
+    )
     roles = models.ManyToManyField(Role, through="PitchRole", verbose_name=_("roles that must sign"))
 
     objects = StateQuerySet.as_manager()
@@ -141,6 +149,9 @@ class SignOff(models.Model):
     person = models.ForeignKey(Person, models.PROTECT, related_name="sign_offs", verbose_name=_("signed by"))
     verdict = models.CharField(_("verdict"), max_length=8, choices=Verdict)
     gpus = models.PositiveIntegerField(_("GPUs signed for"))
+    deputy_for = models.ForeignKey(
+        Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("as deputy for")
+    )
     reason = models.TextField(_("reason"), blank=True)
     at = models.DateTimeField(_("at"))
 
@@ -156,6 +167,27 @@ class SignOff(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.verdict}"
+
+
+class Recusal(models.Model):
+    """Somebody who will not sign a pitch, and why; written by `allocations.pitches`, never taken back."""
+
+    pitch = models.ForeignKey(Pitch, models.PROTECT, related_name="recusals")
+    person = models.ForeignKey(Person, models.PROTECT, related_name="recusals")
+    reason = models.TextField(_("reason"))
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = _("recusal")
+        verbose_name_plural = _("recusals")
+        constraints = [
+            models.UniqueConstraint(name="recusal_once", fields=["pitch", "person"]),
+            models.CheckConstraint(name="recusal_has_reason", condition=~Q(reason="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person}: {self.pitch}"
 
 
 class Split(models.Model):
@@ -224,6 +256,7 @@ class SplitSignature(models.Model):
     split = models.ForeignKey(Split, models.PROTECT, related_name="signatures")
     role = models.ForeignKey(Role, models.PROTECT, related_name="+")
     person = models.ForeignKey(Person, models.PROTECT, related_name="+")
+    deputy_for = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+")
     at = models.DateTimeField(_("at"))
 
     class Meta:

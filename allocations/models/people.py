@@ -89,6 +89,38 @@ class RoleHolder(models.Model):
         return f"{self.person}: {self.role}"
 
 
+class Deputy(models.Model):
+    """Somebody who acts in a role for its holder for a time; written by `allocations.deputies`.
+
+    It gives no role of its own: what the principal may no longer do, the deputy may not do either.
+    """
+
+    principal = models.ForeignKey(Person, models.PROTECT, related_name="deputies", verbose_name=_("for"))
+    deputy = models.ForeignKey(Person, models.PROTECT, related_name="deputises", verbose_name=_("deputy"))
+    role = models.ForeignKey(Role, models.PROTECT, related_name="deputies", verbose_name=_("role"))
+    during = DateTimeRangeField(_("during"))
+    reason = models.TextField(_("why"), blank=True)
+    set_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("set by"))
+
+    class Meta:
+        verbose_name = _("deputy")
+        verbose_name_plural = _("deputies")
+        constraints = [
+            models.CheckConstraint(name="deputy_is_somebody_else", condition=~Q(principal=F("deputy"))),
+            ExclusionConstraint(
+                name="deputy_one_at_a_time",
+                expressions=[
+                    (F("principal"), RangeOperators.EQUAL),
+                    (F("role"), RangeOperators.EQUAL),
+                    (F("during"), RangeOperators.OVERLAPS),
+                ],
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deputy} for {self.principal}"
+
+
 class Project(models.Model):
     """Work that holds GPUs. State is written by `allocations.projects`; the slug is the holder's name on the nodes."""
 
