@@ -32,6 +32,8 @@ FLAGS = [
 ]  # fmt: skip
 HERE = Path(__file__).parent
 START_LIMIT_S = 20
+# A page that closes breaks its requests off; what the server had open for them is left to the collector.
+BROKEN_OFF = "ignore::pytest.PytestUnraisableExceptionWarning"
 PATIENCE_MS = 15_000  # two shared cores may be busy with other tests
 
 
@@ -41,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.filterwarnings(BROKEN_OFF))
             if not CHROMIUM and not IS_REQUIRED:
                 item.add_marker(pytest.mark.skip(reason="no chromium on this machine (apt-get install chromium)"))
 
