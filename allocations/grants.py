@@ -15,7 +15,7 @@ from allocations.days import day_of, last_day, plus_days, start_of
 from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, Stale, WrongState
 from allocations.locks import lock_row, lock_shares, one_at_a_time
 from allocations.models import Grant, Person, Pitch, Project, SignOff
-from allocations.notify import link, tell
+from allocations.notify import page, tell
 from inventory import trail
 from inventory.models import GpuModel
 
@@ -82,13 +82,13 @@ def end_early(grant: Grant, *, by: Person, reason: str) -> None:
         {grant.project.lead},
         _("%(project)s: a grant of %(gpus)s %(model)s has ended")
         % {"project": grant.project.name, "gpus": grant.gpus, "model": grant.model.name},
-        _("%(person)s ended it early: %(reason)s\nIt was promised until %(before)s.\n\n%(link)s")
+        _("%(person)s ended it early: %(reason)s\nIt was promised until %(before)s.")
         % {
             "person": by.name,
             "reason": reason,
             "before": _spoken(last_day(before, site_zone())),
-            "link": link("grants", grant.public_id),
         },
+        page("grants", grant.public_id),
     )
 
 

@@ -13,7 +13,7 @@ from allocations.days import day_of
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Person, Pitch, PitchRole, Project, Role, SignOff
-from allocations.notify import link, tell
+from allocations.notify import page, tell
 from inventory import trail
 from inventory.models import Event, GpuModel
 
@@ -207,7 +207,7 @@ def _decide(pitch: Pitch, by: Person, state: Pitch.State, reason: str) -> None:
         "title": pitch.title, "person": by.name, "gpus": pitch.offered_gpus, "model": pitch.model.name,
         "project": pitch.project.name, "reason": reason,
     }  # fmt: skip
-    tell(event, {pitch.pitcher}, subject % words, f"{body % words}\n\n{link('pitches', pitch.public_id)}")
+    tell(event, {pitch.pitcher}, subject % words, body % words, page("pitches", pitch.public_id))
 
 
 def _tell_signers(
@@ -222,8 +222,8 @@ def _tell_signers(
         event,
         holders - {pitch.pitcher, *but},
         _("%(title)s %(what)s") % words,
-        _("%(project)s asks for %(gpus)s %(model)s for %(days)s days.\n\n%(why)s") % words
-        + f"\n\n{link('queue', pitch.public_id)}",
+        _("%(project)s asks for %(gpus)s %(model)s for %(days)s days.\n\n%(why)s") % words,
+        page("queue", pitch.public_id),
     )
 
 

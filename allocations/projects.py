@@ -13,7 +13,7 @@ from allocations.errors import BadTerms, WrongState
 from allocations.grants import end_early, site_zone
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Division, Grant, Membership, Person, Project, ProjectTerms, Role, RoleHolder
-from allocations.notify import link, tell
+from allocations.notify import page, tell
 from inventory import trail
 
 MEMBER_PERMISSIONS = ("view_project", "pitch_for_project")
@@ -128,7 +128,8 @@ def wind_down(*, project: Project, by: Person, reason: str, releases_at: datetim
         event,
         {project.lead},
         _("%(project)s winds down") % {"project": project.name},
-        _("%(person)s: %(reason)s") % {"person": by.name, "reason": reason} + f"\n\n{link('projects', project.slug)}",
+        _("%(person)s: %(reason)s") % {"person": by.name, "reason": reason},
+        page("projects", project.slug),
     )
     return project
 

@@ -13,7 +13,7 @@ from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongS
 from allocations.grants import site_zone
 from allocations.locks import lock_row, lock_shares, one_at_a_time
 from allocations.models import Division, Person, Role, Split, SplitLine, SplitSignature
-from allocations.notify import link, tell
+from allocations.notify import page, tell
 from allocations.queries import Percents
 from inventory import trail
 from inventory.models import Event, GpuModel
@@ -194,4 +194,4 @@ def _in_force(at: datetime) -> dict[str, dict[str, Decimal]]:
 
 def _tell(event: Event, people: Iterable[Person], subject: str, by: Person, reason: str) -> None:
     body = _("%(person)s: %(reason)s") % {"person": by.name, "reason": reason or "-"}
-    tell(event, people, subject, f"{body}\n\n{link('split')}")
+    tell(event, people, subject, body, page("split"))

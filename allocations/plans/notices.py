@@ -13,14 +13,19 @@ from inventory.models import Event
 
 def tell(event: Event, plan: Plan, moves: Sequence[PlanStep]) -> None:
     """One message to each person concerned, with a line for each project that gives or gets GPUs."""
-    lines: dict[Person, list[str]] = defaultdict(list)
+    lines: dict[Person, dict[Project, list[str]]] = defaultdict(lambda: defaultdict(list))
     for project, gpus in _givers(moves).items():
-        lines[project.lead].append(_given(project, gpus))
+        lines[project.lead][project].append(_given(project, gpus))
     for project, gpus in _receivers(moves).items():
         for person in {project.lead, *_requester(plan, project)}:
-            lines[person].append(_got(project, gpus))
-    for person, said in lines.items():
-        notify.tell(event, [person], _("GPUs are on the move"), "\n".join(said))
+            lines[person][project].append(_got(project, gpus))
+    notify.tell_each(event, {person: _text(said) for person, said in lines.items()}, _("GPUs are on the move"))
+
+
+def _text(said: dict[Project, list[str]]) -> notify.Text:
+    """The lines of all projects, with the page of the first: plans are for those who read the trail."""
+    body = "\n".join(line for lines in said.values() for line in lines)
+    return notify.Text(body, notify.page("projects", next(iter(said)).slug))
 
 
 def _givers(moves: Sequence[PlanStep]) -> Counter[Project]:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from allocations import grants, outbox, pitches, projects, splits
 from allocations.models import Membership, ProjectTerms, RoleHolder, Split
+from allocations.outbox.mail import Mail
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import submit, told
@@ -117,7 +118,7 @@ class TestOutbox:
     def test_two_workers_at_once_share_the_messages(self, world, monkeypatch):
         submit(world)
         window = Window()
-        monkeypatch.setattr(outbox, "_mail", window.after(outbox._mail))
+        monkeypatch.setattr(Mail, "_mail", window.after(Mail._mail))
 
         sent = at_once(outbox.deliver_due, outbox.deliver_due)
 

@@ -245,7 +245,7 @@ def test_planning_and_committing_take_the_same_number_of_queries_for_any_fleet(
         snapshot = queries.build_snapshot()
     with django_assert_num_queries(19):
         plan = plans.propose_plan(grant=grant, by=lab.ops)
-    with django_assert_num_queries(31):
+    with django_assert_num_queries(32):
         commit(plan, lab.ops)
     with django_assert_num_queries(1):
         drifting = list(queries.drift())

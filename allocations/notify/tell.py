@@ -1,0 +1,82 @@
+"""Write what people are told, in the transaction of the decision."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from django.conf import settings
+from django.utils import timezone
+
+from allocations.models import Notice, NoticePreference, OutboxMessage, Person
+from allocations.notify.quiet import quiet_until
+from inventory.models import Event
+
+SUBJECT_LIMIT = 200  # the column's width
+
+
+class Text(NamedTuple):
+    """What a person is told under a subject, and the path of the page that it is about."""
+
+    body: str
+    path: str = ""
+
+
+def tell(event: Event, people: Iterable[Person], subject: str, body: str, path: str = "") -> None:
+    """Each of the people with a live account hears of the event once, whatever happens to the servers outside.
+
+    `path` is the page that it is about, "" for none. Three statements, however many people; a repeat for the same
+    event and person changes nothing. The caller's transaction decides whether the rows stand.
+    """
+    tell_each(event, dict.fromkeys(people, Text(body, path)), subject)
+
+
+def tell_each(event: Event, texts: Mapping[Person, Text], subject: str) -> None:
+    """As `tell`, with a text and a page of their own for each of the people."""
+    people = sorted((person for person in texts if person.is_active), key=lambda person: person.pk)
+    if not people:
+        return
+    now, subject = timezone.now(), subject[:SUBJECT_LIMIT]
+    Notice.objects.bulk_create(
+        (Notice(event=event, person=person, subject=subject, at=now, **texts[person]._asdict()) for person in people),
+        ignore_conflicts=True,
+    )
+    wishes = NoticePreference.objects.in_bulk([person.pk for person in people])
+    OutboxMessage.objects.bulk_create(
+        (
+            OutboxMessage(
+                event=event,
+                person=person,
+                channel=channel,
+                subject=subject,
+                body=texts[person].body,
+                not_before=quiet_until(now, person, wishes.get(person.pk)) or now,
+            )
+            for person in people
+            for channel in _channels(wishes.get(person.pk))
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def page(*parts: object) -> str:
+    """The path of a page of the portal: /pitches/.../."""
+    return "/".join(["", *map(str, parts), ""])
+
+
+def link(*parts: object) -> str:
+    """The address of a page of the portal, for the body of a message."""
+    return address(page(*parts))
+
+
+def address(path: str) -> str:
+    """A page's path as a whole address, as it stands in what leaves the building; "" for no page."""
+    return settings.PORTAL_URL.rstrip("/") + path if path else ""
+
+
+def _channels(wish: NoticePreference | None) -> list[str]:
+    if wish is None:
+        return [OutboxMessage.Channel.MAIL]
+    wanted = {
+        OutboxMessage.Channel.MAIL: wish.by_mail,
+        OutboxMessage.Channel.CHAT: wish.by_chat and bool(wish.chat_url),
+    }
+    return [channel for channel, is_wanted in wanted.items() if is_wanted]
