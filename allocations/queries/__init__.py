@@ -1,5 +1,6 @@
 """What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
 
+from allocations.queries.alike import LookAlike, look_alikes
 from allocations.queries.decisions import (
     grants_visible_to,
     pitches_visible_to,
@@ -47,6 +48,7 @@ from allocations.queries.snapshot import build_snapshot, need_of
 __all__ = [
     "NEED_LOOKAHEAD",
     "DivisionCapacity",
+    "LookAlike",
     "ModelCapacity",
     "ModelGpus",
     "Percents",
@@ -61,6 +63,7 @@ __all__ = [
     "grants_visible_to",
     "holders_of",
     "holdings_now",
+    "look_alikes",
     "need_of",
     "needs",
     "open_moves",

@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import URLPattern, URLResolver, path
 
-from portal.views import demo, grants, home, jump, login, pitches, projects, queue, splits
+from portal.views import demo, grants, home, jump, login, pitch_form, pitches, projects, queue, splits
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -13,10 +13,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("password/", login.ChangePassword.as_view(), name="password_change"),
     path("demo/become/", demo.become, name="become"),
     path("pitches/", pitches.pitches, name="pitches"),
-    path("pitches/new/", pitches.pitch_new, name="pitch_new"),
-    path("pitches/outlook/", pitches.pitch_outlook, name="pitch_outlook"),
+    path("pitches/new/", pitch_form.pitch_new, name="pitch_new"),
+    path("pitches/outlook/", pitch_form.pitch_outlook, name="pitch_outlook"),
     path("pitches/<uuid:public_id>/", pitches.pitch, name="pitch"),
-    path("pitches/<uuid:public_id>/edit/", pitches.pitch_edit, name="pitch_edit"),
+    path("pitches/<uuid:public_id>/edit/", pitch_form.pitch_edit, name="pitch_edit"),
     path("pitches/<uuid:public_id>/submit/", pitches.pitch_submit, name="pitch_submit"),
     path("pitches/<uuid:public_id>/withdraw/", pitches.pitch_withdraw, name="pitch_withdraw"),
     path("pitches/<uuid:public_id>/sign/", queue.pitch_sign, name="pitch_sign"),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from allocations import queries, rules
 from allocations.models import Person, Pitch, Project
 from allocations.queries.standing import standings_of
-from portal.views.pitches import projects_to_pitch_for
+from portal.views.pitch_form import projects_to_pitch_for
 
 WAITING_ROWS = 8  # what a person can take in at once; the queue has the rest
 PITCH_ROWS = 10

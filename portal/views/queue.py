@@ -138,6 +138,7 @@ def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
         "is_own_project": queries.projects_with(request.user, "view_project").filter(pk=row.project_id).exists(),
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),
+        "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
         "record": standings_of([row.project])[row.project_id],
         "past": row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED]).order_by("-pk")[:5],
     }

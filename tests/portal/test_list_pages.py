@@ -34,7 +34,7 @@ LISTS = [
     ("home", "chief-scientist", 20),
     ("home", "ops", 20),
     ("pitches", "chief-scientist", 17),
-    ("queue", "chief-scientist", 33),
+    ("queue", "chief-scientist", 35),
     ("grants", "auditor", 11),
     ("projects", "auditor", 12),
 ]
@@ -179,7 +179,8 @@ def test_the_part_of_the_outlook_equals_the_page(client, lab):
     client.force_login(draft.pitcher)
     typed = {
         "project": draft.project_id, "model": draft.model_id, "ideal_gpus": draft.ideal_gpus, "days": draft.days,
-        "min_gpus": draft.min_gpus, "start_on": draft.start_on.isoformat(),
+        "min_gpus": draft.min_gpus, "start_on": draft.start_on.isoformat(), "title": draft.title,
+        "but": draft.public_id,
     }  # fmt: skip
 
     page = client.get(f"/pitches/{draft.public_id}/edit/").content.decode()
