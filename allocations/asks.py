@@ -1,5 +1,7 @@
 """What an ask must say: the numbers that any draft needs, and what makes one whole enough to be submitted."""
 
+import hashlib
+import json
 from datetime import date, timedelta
 
 from django.utils.translation import gettext as _
@@ -11,6 +13,17 @@ from allocations.models.decisions import LONGEST_DAYS
 MOST_GPUS = 1_000_000  # several times the largest cluster that anybody has announced: more is a slip of the keyboard
 LATEST_START_DAYS = LONGEST_DAYS  # as far ahead as a promise may last: nobody knows the fleet after that
 TITLE_LIMIT = 140  # the column's width
+VERSION_DIGITS = 16  # hex; no two versions of one draft share 64 bits by chance
+SAID = (
+    "project_id", "title", "why", "expected_result", "check_on", "if_declined", "model_id", "ideal_gpus", "min_gpus",
+    "whole_nodes", "one_island", "start_on", "days",
+)  # fmt: skip
+
+
+def version_of(pitch: Pitch) -> str:
+    """What the draft says, as a mark: two tabs that show the same mark show the same draft."""
+    said = [str(getattr(pitch, name)) for name in SAID]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:VERSION_DIGITS]
 
 
 def check_numbers(pitch: Pitch) -> None:

@@ -4,7 +4,9 @@ from collections.abc import Collection
 from copy import copy
 from datetime import date
 from typing import Any
+from uuid import UUID
 
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -36,10 +38,16 @@ def save_draft(
     one_island: bool,
     start_on: date,
     days: int,
+    version: str | None = None,
+    public_id: UUID | None = None,
+    is_autosave: bool = False,
 ) -> Pitch:
     """The draft says this; a new one of `by` where `pitch` is None. Nobody else sees it, and it need not be whole yet.
 
-    Raises NotAllowed, BadTerms for numbers that no pitch can have, WrongState or Stale when it is no draft any more.
+    `version` is what the writer saw (`asks.version_of`), None for one who does not care; `public_id` is the new one's.
+    What is only kept while it is typed leaves no event: the trail has the beginning and what is submitted.
+    Raises NotAllowed, BadTerms for numbers that no pitch can have, WrongState or Stale when it is no draft any more,
+    Stale with the `version` of now when it has changed since that one and does not say this already.
     """
     rules.require(by, "pitch_for", project)
     terms: dict[str, Any] = {
@@ -49,18 +57,32 @@ def save_draft(
         "start_on": start_on, "days": days,
     }  # fmt: skip
     if pitch is None:
-        pitch, verb = Pitch(pitcher=by), "pitch.drafted"
-    else:
-        verb = "pitch.edited"
-        rules.require(by, "edit_pitch", pitch)
-        _lock_in(pitch, Pitch.State.DRAFT)
-    before = {name: getattr(pitch, name, None) for name in terms} if pitch.pk else {}
+        return _begin(Pitch(pitcher=by, **({"public_id": public_id} if public_id else {}), **terms))
+    rules.require(by, "edit_pitch", pitch)
+    _lock_in(pitch, Pitch.State.DRAFT)
+    before = {name: getattr(pitch, name) for name in terms}
+    changed = {name: [_said(before[name]), _said(terms[name])] for name in before if before[name] != terms[name]}
+    if changed and version not in (None, asks.version_of(pitch)):
+        message = _("This draft was saved elsewhere since you opened it. Nothing was overwritten.")
+        raise Stale(message, version=asks.version_of(pitch))
     for name, value in terms.items():
         setattr(pitch, name, value)
     asks.check_numbers(pitch)
     pitch.save()
-    changed = {name: [_said(before[name]), _said(terms[name])] for name in before if before[name] != terms[name]}
-    trail.record(verb, pitch, by=by, changed=changed)
+    if not is_autosave:
+        trail.record("pitch.edited", pitch, by=by, changed=changed)
+    return pitch
+
+
+def _begin(pitch: Pitch) -> Pitch:
+    asks.check_numbers(pitch)
+    try:
+        with transaction.atomic():
+            pitch.save()
+    except IntegrityError as error:
+        # Only the id can be taken: the numbers have been checked.
+        raise Stale(_("This draft has just been saved. Open it from your pitches.")) from error
+    trail.record("pitch.drafted", pitch, by=pitch.pitcher, changed={})
     return pitch
 
 

@@ -8,9 +8,10 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from allocations import pitches as decisions
 from allocations import queries, rules
@@ -21,7 +22,8 @@ from allocations.grants import site_zone
 from allocations.models import Person, Pitch, Project, Role
 from portal.forms import AskForm, PitchForm
 from portal.outlook import Outlook, outlook
-from portal.problems import refuse
+from portal.problems import problem_of, refuse
+from portal.views.drafts import Draft, named_id
 
 USUAL_GPUS, USUAL_DAYS = 8, 14  # where a new pitch begins: a node for a sprint
 
@@ -59,31 +61,58 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
     projects = projects_to_pitch_for(request.user)
     is_final = request.POST.get("do") == "submit"
     form = PitchForm(request.POST or None, initial=initial, projects=projects, is_final=is_final)
+    draft = Draft.of(request, row)
     status = 200
     if request.method == "POST" and request.POST.get("do") != "look":
         status = 422
         if form.is_valid():
-            saved, refusal = _save(form, row, request.user, is_final)
-            if saved is not None and refusal is None:
-                return answer_to(request, saved, is_final)
-            row, status = saved or row, refuse(form, refusal) if refusal else 422
-    context = {"form": form, "pitch": row, "alike": _alike_as_typed(form, request.user, row)}
-    context |= _ask(form, initial, projects)
+            refusal = _save(form, draft, request.user, is_final)
+            if draft.row is not None and refusal is None:
+                return answer_to(request, draft.row, is_final)
+            status = refuse(form, refusal) if refusal else 422
+    context = {"form": form, "pitch": draft.row, "draft": draft}
+    context |= {"alike": _alike_as_typed(form, request.user, draft.row), **_ask(form, initial, projects)}
     return render(request, "pitches/form.html", context, status=status)
 
 
-def _save(
-    form: PitchForm, row: Pitch | None, by: Person, is_final: bool
-) -> tuple[Pitch | None, AllocationsError | None]:
-    """The saved draft and why it was not submitted; what was typed is kept even where the submission is refused."""
-    saved: Pitch | None = None
+def _save(form: PitchForm, draft: Draft, by: Person, is_final: bool) -> AllocationsError | None:
+    """Why the draft was not saved or not submitted; what was typed is kept even where the submission is refused."""
     try:
-        saved = decisions.save_draft(pitch=row, by=by, **form.cleaned_data)
+        draft.save(form, by=by)
         if is_final:
-            saved = decisions.submit_pitch(pitch=saved, by=by)
+            decisions.submit_pitch(pitch=draft.row, by=by)
     except AllocationsError as refusal:
-        return saved, refusal
-    return saved, None
+        return refusal
+    return None
+
+
+@require_POST
+def pitch_autosave(request: HttpRequest) -> HttpResponse:
+    """What is typed so far is kept where it can be; the part says so, or what is missing, or what is in the way."""
+    if not request.user.is_authenticated:
+        told = _("You are logged out: log in in another tab, then type on. What you typed is still here.")
+        return _draft_part(request, Draft.of(request, None), told, status=403)
+    form = PitchForm(request.POST, projects=projects_to_pitch_for(request.user))
+    draft = Draft.of(request, None)
+    if not form.is_valid():
+        return _draft_part(request, draft, _first_error(form), status=422)
+    try:
+        draft.save(form, by=request.user, is_autosave=True)
+    except AllocationsError as refusal:
+        return _draft_part(request, draft, str(refusal.message), status=problem_of(refusal).status)
+    response = _draft_part(request, draft, "", status=200)
+    response.headers["HX-Replace-Url"] = reverse("pitch_edit", args=[draft.public_id])
+    return response
+
+
+def _draft_part(request: HttpRequest, draft: Draft, told: str, *, status: int) -> HttpResponse:
+    context = {"draft": draft, "told": told, "is_kept": status == 200}
+    return render(request, "pitches/form.html#draft", context, status=status)
+
+
+def _first_error(form: PitchForm) -> str:
+    name, errors = next(iter(form.errors.items()))
+    return f"{form[name].label}: {errors[0]}"
 
 
 def answer_to(request: HttpRequest, row: Pitch, is_final: bool) -> HttpResponse:
@@ -108,19 +137,16 @@ def pitch_outlook(request: HttpRequest) -> HttpResponse:
         why="",  # a reason may be longer than an address
         project=form.cleaned_data.get("project"),
         person=request.user,
-        but=_named(request, "but"),
+        but=_draft_in(request),
     )
     context = {"form": form, "alike": alike, **_ask(form, {}, projects)}
     return render(request, "pitches/form.html#outlook", context)
 
 
-def _named(request: HttpRequest, parameter: str) -> Pitch | None:
-    """The pitch that the address names, None where it names none that the person sees."""
-    try:
-        public_id = UUID(request.GET.get(parameter, ""))
-    except ValueError:
-        return None
-    return queries.pitches_visible_to(request.user).filter(public_id=public_id).first()
+def _draft_in(request: HttpRequest) -> Pitch | None:
+    """The draft that the address names, None where it names none that the person sees."""
+    public_id = named_id(request.GET.get("but", ""))
+    return queries.pitches_visible_to(request.user).filter(public_id=public_id).first() if public_id else None
 
 
 def _ask(form: AskForm, initial: dict[str, Any], projects: QuerySet[Project]) -> dict[str, Outlook | None]:
