@@ -30,16 +30,16 @@ SERVICES = (
 
 
 def plan(home: Home, *, only: str | None, simulate: bool, demo: bool, migrate: bool) -> Run:
-    """What to run for these options. Raises CannotStart where the web port is not to be had."""
+    """What to run for these options. Raises CannotStart where ALLOT_PORT is no port."""
     names = [only] if only else [*ONLY, *(["simulator"] if simulate else [])]
     specs = {"web": web, "worker": worker, "beat": beat, "simulator": simulator}
     host, port = web_address()
-    if "web" in names:
-        require_free_port(host, port)
     return Run(
         services=SERVICES,
         steps=steps(home, names, demo=demo, migrate=migrate),
         parts=[specs[name](home) for name in names],
+        # Who starts twice is told that, and not that a port is taken.
+        require=lambda: require_free_port(host, port) if "web" in names else None,
         stop_order=STOP_ORDER,
         env={"PYTHONUNBUFFERED": "1", **({"ALLOT_DEMO": "1"} if demo else {})},
         welcome=lambda: welcome(home, names, demo=demo),

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ def started(
     """The supervisor runs from the state folder `home`; inside the block it may end in any way."""
     output = home.with_name(f"{home.name}-{time.monotonic_ns()}.said")
     clean = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
+    others = set(left(home))  # of a run around this one, which lives on
     with output.open("wb") as file:
         run = subprocess.Popen(
             [*before, python, *command],
@@ -69,8 +70,9 @@ def started(
                 run.wait(START_LIMIT_S)
             finally:
                 run.kill()
-        for pid in left(home):
-            os.kill(pid, signal.SIGKILL)
+        for pid in set(left(home)) - others:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def stand_in(*parts: str) -> tuple[str, ...]:
