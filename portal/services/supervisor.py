@@ -18,9 +18,9 @@ SERVICE_PATIENCE_S = 60.0  # a start takes 0.5 s; after a crash PostgreSQL reads
 PART_START_PATIENCE_S = 90.0  # takes some 5 s; on a loaded machine many times that
 DEATHS_BEFORE_READY = 3  # what cannot start will not learn it; later on nothing is given up
 LOG_LINES = 12  # a traceback's end with the frames that matter
-# Ctrl-C ends all in about 2.5 s and on a loaded machine stays under 5: first the parts, then the services, in three steps each: the
-# first signal, the firmer ones, the kill. Where a busy disk draws out PostgreSQL's last checkpoint it is left out: the
-# next start reads the journal instead, and nothing is lost.
+# Ctrl-C ends all in about 2.5 s and on a loaded machine stays under 5: first the parts, then the services, in three
+# steps each: the first signal, the firmer ones, the kill. Where a busy disk draws out PostgreSQL's last checkpoint it
+# is left out: the next start reads the journal instead, and nothing is lost.
 PARTS_FIRM_AFTER_S, PARTS_KILLED_AFTER_S = 1.0, 1.8
 SERVICES_FIRM_AFTER_S, SERVICES_KILLED_AFTER_S = 1.0, 1.4
 HEAD_START_S = 0.3  # of each part over the next: beat is silent before the worker goes
