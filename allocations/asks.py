@@ -26,6 +26,13 @@ def version_of(pitch: Pitch) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:VERSION_DIGITS]
 
 
+def changes_between(earlier: Pitch, later: Pitch) -> dict[str, tuple[object, object]]:
+    """Field of the ask -> what the earlier pitch said and what the later one says, where they differ."""
+    names = [name.removesuffix("_id") for name in SAID]
+    said = {name: (getattr(earlier, name), getattr(later, name)) for name in names}
+    return {name: pair for name, pair in said.items() if pair[0] != pair[1]}
+
+
 def check_numbers(pitch: Pitch) -> None:
     """The pitch has numbers that it could be stored with. Raises BadTerms, which names the first field that has not."""
     _require(

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from copy import copy
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -74,7 +74,7 @@ def save_draft(
     return pitch
 
 
-def _begin(pitch: Pitch) -> Pitch:
+def _begin(pitch: Pitch, **facts: Any) -> Pitch:
     asks.check_numbers(pitch)
     try:
         with transaction.atomic():
@@ -82,8 +82,34 @@ def _begin(pitch: Pitch) -> Pitch:
     except IntegrityError as error:
         # Only the id can be taken: the numbers have been checked.
         raise Stale(_("This draft has just been saved. Open it from your pitches.")) from error
-    trail.record("pitch.drafted", pitch, by=pitch.pitcher, changed={})
+    trail.record("pitch.drafted", pitch, by=pitch.pitcher, changed={}, **facts)
     return pitch
+
+
+@one_at_a_time
+def resubmit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
+    """A draft of `by` that follows a declined or withdrawn pitch and says the same, from today on at the earliest.
+
+    Pressed again it is the same row while that one is a draft or waits. The earlier decision stays as it is.
+    Raises NotAllowed, WrongState when it is neither, or when somebody else's pitch that waits follows it already.
+    """
+    rules.require(by, "see_pitch", pitch)
+    rules.require(by, "pitch_for", pitch.project)
+    _lock_in(pitch, Pitch.State.DECLINED, Pitch.State.WITHDRAWN)
+    following = pitch.resubmissions.filter(state__in=[Pitch.State.DRAFT, Pitch.State.SUBMITTED])
+    own = following.filter(pitcher=by).order_by("-pk").first()
+    if own:
+        return own
+    if following.filter(state=Pitch.State.SUBMITTED).exists():
+        raise WrongState(_("Another pitch follows this one already and waits for its signatures."))
+    today = day_of(timezone.now(), grants.site_zone())
+    later = max(today - pitch.start_on, timedelta())
+    terms = {name: getattr(pitch, name) for name in asks.SAID} | {
+        "start_on": pitch.start_on + later,
+        "check_on": pitch.check_on and pitch.check_on + later,
+    }
+    draft = Pitch(pitcher=by, resubmits=pitch, offered_gpus=pitch.ideal_gpus, **terms)
+    return _begin(draft, follows=str(pitch.public_id))
 
 
 @one_at_a_time

@@ -31,7 +31,8 @@ def look_alikes(
 ) -> list[LookAlike]:
     """Up to MOST_ALIKE pitches that the person sees with a title like this one, most alike first; one query.
 
-    `why` and `project` only order them. A draft that was withdrawn before others could read it stays its writer's.
+    `why` and `project` only order them; `but` and the pitch that it follows are left out. A draft that was withdrawn
+    before others could read it stays its writer's.
     """
     title = title.replace("\x00", "").strip()
     if not title:
@@ -40,7 +41,7 @@ def look_alikes(
     rows = (
         pitches_visible_to(person)
         .filter(mine_or_read, title__trigram_similar=title)
-        .exclude(pk__in=[but.pk] if but else [])
+        .exclude(pk__in=[but.pk, but.resubmits_id] if but else [])
         .annotate(likeness=TrigramSimilarity("title", title), order=_order(title, why, project))
         .filter(likeness__gte=ALIKE_FROM)
         .annotate(declined_because=Subquery(_declines().values("reason")[:1]))

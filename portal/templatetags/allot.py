@@ -218,6 +218,16 @@ def desk(pitch: Any) -> str:
 
 
 @register.filter
+def said(value: object) -> object:
+    """What a field of a pitch says, in words: yes or no, a day, a dash for nothing."""
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, date):
+        return day(value)
+    return NOTHING if value in (None, "") else value
+
+
+@register.filter
 def stands_since(pitch: Any) -> datetime | None:
     """Since when a pitch stands as it does."""
     return pitch.withdrawn_at or pitch.decided_at or pitch.submitted_at or pitch.created_at

@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pitches/<uuid:public_id>/", pitches.pitch, name="pitch"),
     path("pitches/<uuid:public_id>/edit/", pitch_form.pitch_edit, name="pitch_edit"),
     path("pitches/<uuid:public_id>/submit/", pitches.pitch_submit, name="pitch_submit"),
+    path("pitches/<uuid:public_id>/resubmit/", pitches.pitch_resubmit, name="pitch_resubmit"),
     path("pitches/<uuid:public_id>/withdraw/", pitches.pitch_withdraw, name="pitch_withdraw"),
     path("pitches/<uuid:public_id>/sign/", queue.pitch_sign, name="pitch_sign"),
     path("queue/", queue.queue, name="queue"),

@@ -20,6 +20,7 @@ from allocations.days import day_of
 from allocations.errors import AllocationsError
 from allocations.grants import site_zone
 from allocations.models import Person, Pitch, Project, Role
+from portal.earlier import earlier_of
 from portal.forms import AskForm, PitchForm
 from portal.outlook import Outlook, outlook
 from portal.problems import problem_of, refuse
@@ -71,6 +72,7 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
                 return answer_to(request, draft.row, is_final)
             status = refuse(form, refusal) if refusal else 422
     context = {"form": form, "pitch": draft.row, "draft": draft}
+    context["earlier"] = earlier_of(draft.row, request.user) if draft.row else None
     context |= {"alike": _alike_as_typed(form, request.user, draft.row), **_ask(form, initial, projects)}
     return render(request, "pitches/form.html", context, status=status)
 

@@ -1,4 +1,4 @@
-"""Pitches: the list, the page of one pitch, submitting and withdrawing."""
+"""Pitches: the list, the page of one pitch, submitting, withdrawing, trying again."""
 
 from typing import Any
 from uuid import UUID
@@ -16,11 +16,14 @@ from allocations import queries, rules
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.models import Grant, Pitch
 from allocations.queries.standing import with_gpus
+from portal.earlier import earlier_of
 from portal.forms import ReasonForm
 from portal.pages import newest_first
 from portal.problems import refuse
 from portal.views.pitch_form import answer_to, projects_to_pitch_for
 from portal.views.pitch_story import story_of
+
+ENDED_WITHOUT = (Pitch.State.DECLINED, Pitch.State.WITHDRAWN)  # what a new pitch may follow
 
 
 @login_required
@@ -66,6 +69,9 @@ def _page(request: HttpRequest, row: Pitch, form: ReasonForm) -> dict[str, Any]:
     is_open = row.state in (Pitch.State.DRAFT, Pitch.State.SUBMITTED)
     return {
         "pitch": row,
+        "may_resubmit": row.state in ENDED_WITHOUT and rules.can(person, "pitch_for", row.project),
+        "earlier": earlier_of(row, person),
+        "followers": list(queries.pitches_visible_to(person).filter(resubmits=row).order_by("pk")),
         "story": story_of(row, grant=grant),
         "form": form,
         "may_edit": row.state == Pitch.State.DRAFT and rules.can(person, "edit_pitch", row),
@@ -89,6 +95,15 @@ def pitch_submit(request: HttpRequest, public_id: UUID) -> HttpResponse:
         form.is_valid()
         status = refuse(form, refusal)
         return render(request, "pitches/detail.html", _page(request, row, form), status=status)
+
+
+@login_required
+@require_POST
+def pitch_resubmit(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """A draft that follows the pitch is open for writing; one that waits already is shown."""
+    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
+    following = decisions.resubmit_pitch(pitch=row, by=request.user)
+    return redirect("pitch_edit" if following.state == Pitch.State.DRAFT else "pitch", following.public_id)
 
 
 @login_required

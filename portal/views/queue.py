@@ -17,6 +17,7 @@ from allocations import queries
 from allocations.errors import AllocationsError, BadTerms, NotAllowed
 from allocations.models import Pitch, Role, SignOff
 from allocations.queries.standing import standings_of
+from portal.earlier import earlier_of
 from portal.forms import SignOffForm
 from portal.outlook import outlook_of_pitch
 from portal.problems import refuse
@@ -138,6 +139,7 @@ def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
         "is_own_project": queries.projects_with(request.user, "view_project").filter(pk=row.project_id).exists(),
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),
+        "earlier": earlier_of(row, request.user),
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
         "record": standings_of([row.project])[row.project_id],
         "past": row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED]).order_by("-pk")[:5],

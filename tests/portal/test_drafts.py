@@ -72,10 +72,12 @@ def test_a_first_save_that_comes_twice_makes_one_draft(writer, lab):
 
 @pytest.mark.parametrize(
     ("changes", "told"),
-    [({"title": ""}, "Title: This field is required."),
-     ({"ideal_gpus": "many"}, "GPUs, ideally: Enter a whole number."),
-     ({"min_gpus": "17"}, "The minimum is above the ideal of 16 GPUs.")],
-)  # fmt: skip
+    [
+        ({"title": ""}, "Title: This field is required."),
+        ({"ideal_gpus": "many"}, "GPUs, ideally: Enter a whole number."),
+        ({"min_gpus": "17"}, "The minimum is above the ideal of 16 GPUs."),
+    ],
+)
 def test_what_cannot_be_kept_yet_says_what_is_missing_and_writes_nothing(writer, lab, changes, told):
     form = open_form(writer)
 

@@ -61,6 +61,7 @@ class PitchOut(serializers.Serializer):
     sign_offs = SignOffOut(many=True)
     submitted_at = serializers.DateTimeField(allow_null=True)
     decided_at = serializers.DateTimeField(allow_null=True)
+    follows = serializers.UUIDField(source="resubmits.public_id", allow_null=True, default=None)
 
     def get_roles(self, row: Pitch) -> list[str]:
         """The roles that must sign, as slugs."""

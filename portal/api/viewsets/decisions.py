@@ -49,7 +49,7 @@ class Pitches(Nouns):
     def get_queryset(self) -> QuerySet[Any]:
         """With their roles and sign-offs in a constant number of queries."""
         rows = queries.pitches_visible_to(self.request.user).select_related("project", "pitcher", "model")
-        return rows.prefetch_related("roles", "sign_offs__role", "sign_offs__person")
+        return rows.select_related("resubmits").prefetch_related("roles", "sign_offs__role", "sign_offs__person")
 
     @extend_schema(request=serializers.PitchIn, responses={201: serializers.PitchOut})
     def create(self, request: Request) -> Response:
@@ -68,6 +68,12 @@ class Pitches(Nouns):
     def submit(self, request: Request, id: str) -> Response:  # noqa: A002
         """The pitch waits for its signatures."""
         return self.answer(pitches.submit_pitch(pitch=self.get_object(), by=request.user).pk)
+
+    @extend_schema(request=None, responses={201: serializers.PitchOut})
+    @action(detail=True, methods=["post"])
+    def resubmit(self, request: Request, id: str) -> Response:  # noqa: A002
+        """A draft of yours that follows a declined or withdrawn pitch; pressed again, the same one."""
+        return self.answer(pitches.resubmit_pitch(pitch=self.get_object(), by=request.user).pk, created=True)
 
     @extend_schema(request=serializers.ReasonIn, responses=serializers.PitchOut)
     @action(detail=True, methods=["post"])
