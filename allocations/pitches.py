@@ -61,7 +61,8 @@ def save_draft(
     rules.require(by, "edit_pitch", pitch)
     _lock_in(pitch, Pitch.State.DRAFT)
     before = {name: getattr(pitch, name) for name in terms}
-    changed = {name: [_said(before[name]), _said(terms[name])] for name in before if before[name] != terms[name]}
+    # Which fields, not what they say: many read the trail, a draft is its writer's alone.
+    changed = sorted(name for name in before if before[name] != terms[name])
     if changed and version not in (None, asks.version_of(pitch)):
         message = _("This draft was saved elsewhere since you opened it. Nothing was overwritten.")
         raise Stale(message, version=asks.version_of(pitch))
@@ -70,7 +71,7 @@ def save_draft(
     asks.check_numbers(pitch)
     pitch.save()
     if not is_autosave:
-        trail.record("pitch.edited", pitch, by=by, changed=changed)
+        trail.record("pitch.edited", pitch, by=by, label=_("a draft"), changed=changed)
     return pitch
 
 
@@ -82,7 +83,7 @@ def _begin(pitch: Pitch, **facts: Any) -> Pitch:
     except IntegrityError as error:
         # Only the id can be taken: the numbers have been checked.
         raise Stale(_("This draft has just been saved. Open it from your pitches.")) from error
-    trail.record("pitch.drafted", pitch, by=pitch.pitcher, changed={}, **facts)
+    trail.record("pitch.drafted", pitch, by=pitch.pitcher, label=_("a draft"), changed=[], **facts)
     return pitch
 
 
@@ -152,7 +153,8 @@ def withdraw_pitch(*, pitch: Pitch, by: Person, reason: str = "") -> Pitch:
     _lock_in(pitch, Pitch.State.DRAFT, Pitch.State.SUBMITTED)
     before = pitch.state
     Pitch.objects.advance(pitch, Pitch.State.WITHDRAWN, withdrawn_at=timezone.now())
-    trail.record("pitch.withdrawn", pitch, by=by, reason=reason, before=before)
+    label = _("a draft") if before == Pitch.State.DRAFT else ""
+    trail.record("pitch.withdrawn", pitch, by=by, reason=reason, label=label, before=before)
     return pitch
 
 
@@ -192,10 +194,6 @@ def sign_off(
         signed = _approve(row, by, role, row.offered_gpus if gpus is None else gpus, reason)
     pitch.refresh_from_db()
     return signed
-
-
-def _said(value: object) -> object:
-    return str(value) if isinstance(value, Project | GpuModel) else value
 
 
 def _approve(pitch: Pitch, by: Person, role: Role, gpus: int, reason: str) -> SignOff:

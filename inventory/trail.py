@@ -16,10 +16,13 @@ SEAL_LOCK = 0x5EA1  # advisory lock: one sealer at a time, however many beats ru
 GENESIS = "0" * 64
 
 
-def record(verb: str, subject: models.Model, *, by: object, reason: str = "", **facts: Any) -> Event:
-    """Write that `verb` happened to `subject` in the open transaction; `by` is a person or the name of a part."""
+def record(verb: str, subject: models.Model, *, by: object, reason: str = "", label: str = "", **facts: Any) -> Event:
+    """Write that `verb` happened to `subject` in the open transaction; `by` is a person or the name of a part.
+
+    `label`: what the trail calls a subject whose own name is not for all who read the trail.
+    """
     assert connection.in_atomic_block, "an event belongs to the transaction of its change"
-    return Event.objects.create(**_fields(verb, subject, by=by, reason=reason, facts=facts))
+    return Event.objects.create(**_fields(verb, subject, by=by, reason=reason, facts=facts, label=label))
 
 
 def record_many(
@@ -59,13 +62,15 @@ def verify() -> int | None:
     return None
 
 
-def _fields(verb: str, subject: models.Model, *, by: object, reason: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _fields(
+    verb: str, subject: models.Model, *, by: object, reason: str, facts: dict[str, Any], label: str = ""
+) -> dict[str, Any]:
     return {
         "at": timezone.now(),
         "verb": verb,
         "subject_kind": subject._meta.model_name,
         "subject_id": str(subject.pk),
-        "subject_label": str(subject)[:200],
+        "subject_label": (label or str(subject))[:200],
         "actor": str(by)[:150],
         "actor_id": getattr(by, "pk", None),
         "reason": reason,

@@ -24,7 +24,22 @@ class TestDraft:
         assert (pitch.state, pitch.title, pitch.ideal_gpus, pitch.offered_gpus) == ("draft", "Fold", 16, 16)
         assert verbs(pitch) == ["pitch.drafted", "pitch.edited"]
         changed = Event.objects.get(verb="pitch.edited").facts["changed"]
-        assert (changed["ideal_gpus"], changed["model"]) == ([32, 16], ["H100", "A100"])
+        assert changed == ["ideal_gpus", "model", "offered_gpus", "title", "why"]
+
+    def test_the_trail_that_many_read_says_nothing_of_what_a_draft_says(self, world):
+        pitch = draft(world, title="Merge with the others", why="Nobody may know yet.")
+        draft(world, pitch=pitch, title="Merge next month", why="Still nobody.")
+
+        pitches.withdraw_pitch(pitch=pitch, by=world.pitcher)
+
+        events = Event.objects.filter(subject_kind="pitch").order_by("pk")
+        assert [(event.verb, event.subject_label) for event in events] == [
+            ("pitch.drafted", "a draft"),
+            ("pitch.edited", "a draft"),
+            ("pitch.withdrawn", "a draft"),
+        ]
+        told = str([event.facts for event in events])
+        assert ("Merge" in told, "obody" in told) == (False, False)
 
     @pytest.mark.parametrize(
         ("changes", "field"),
