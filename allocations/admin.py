@@ -66,10 +66,12 @@ class PersonAdmin(Recorded, UserAdmin):
 
     @transaction.atomic
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
-        """The trail says whose password was set, by whom."""
+        """The trail says whose password was set, by whom. Sessions and tokens of that person end with it."""
         response: HttpResponse = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            trail.record("person.password_set", Person.objects.get(pk=id), by=request.user)
+            person: Any = Person.objects.get(pk=id)
+            person.auth_token_set.all().delete()
+            trail.record("person.password_set", person, by=request.user)
         return response
 
 

@@ -3,6 +3,15 @@
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+# What people may name. Near the calendar's own ends (years 1 and 9999) adding days, or just showing an instant in the
+# next zone, leaves it; and no lab plans further.
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2199, 12, 31)
+
+
+def is_reachable(instant: datetime) -> bool:
+    """Whether the instant lies in days that people may name."""
+    return FIRST_DAY <= instant.date() <= LAST_DAY
+
 
 def start_of(day: date, zone: ZoneInfo) -> datetime:
     """The instant (UTC) at which that day begins in `zone`; the first one where a clock change skips midnight."""

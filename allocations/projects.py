@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from guardian.shortcuts import assign_perm, remove_perm
 
 from allocations import queries, rules
-from allocations.days import day_of, start_of
+from allocations.days import LAST_DAY, day_of, is_reachable, start_of
 from allocations.errors import BadTerms, WrongState
 from allocations.grants import end_early, site_zone
 from allocations.locks import lock_row, one_at_a_time
@@ -86,6 +86,7 @@ def give_role(*, role: Role, person: Person, by: Person, until: datetime | None 
     now = timezone.now()
     if until is not None and until <= now:
         raise BadTerms(_("The end of a role lies in the future."), field="until")
+    _require_reachable(until, "until")
     during = DateTimeTZRange(now, until)
     if role.holders.filter(person=person, during__overlap=during).exists():
         raise WrongState(_("%(person)s holds %(role)s already.") % {"person": person.name, "role": role.name})
@@ -120,6 +121,7 @@ def wind_down(*, project: Project, by: Person, reason: str, releases_at: datetim
     _require_reason(reason)
     if releases_at <= timezone.now():
         raise BadTerms(_("The promised release lies in the future."), field="releases_at")
+    _require_reachable(releases_at, "releases_at")
     Project.objects.advance(
         project, Project.State.WINDING_DOWN, wind_down_reason=reason.strip(), releases_at=releases_at
     )
@@ -228,7 +230,13 @@ def _not_before_now(starts_at: datetime) -> datetime:
     now = timezone.now()
     if starts_at < start_of(day_of(now, site_zone()), site_zone()):
         raise BadTerms(_("Terms begin today at the earliest."), field="starts_at")
+    _require_reachable(starts_at, "starts_at")
     return max(starts_at, now)
+
+
+def _require_reachable(instant: datetime | None, field: str) -> None:
+    if instant is not None and not is_reachable(instant):
+        raise BadTerms(_("Name a day up to %(last)s.") % {"last": LAST_DAY}, field=field)
 
 
 def _require_reason(reason: str) -> None:

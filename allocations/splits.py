@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from allocations import queries, rules
-from allocations.days import day_of, start_of
+from allocations.days import LAST_DAY, day_of, is_reachable, start_of
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
 from allocations.grants import site_zone
 from allocations.locks import lock_row, lock_shares, one_at_a_time
@@ -35,6 +35,8 @@ def propose_split(*, by: Person, starts_at: datetime, percents: Percents, reason
     now = timezone.now()
     if starts_at < start_of(day_of(now, site_zone()), site_zone()):
         raise BadTerms(_("A split begins today at the earliest."), field="starts_at")
+    if not is_reachable(starts_at):
+        raise BadTerms(_("A split begins on %(last)s at the latest.") % {"last": LAST_DAY}, field="starts_at")
     lines = _lines(percents)
     split = Split.objects.create(starts_at=starts_at, reason=reason.strip(), proposed_by=by, proposed_at=now)
     split.roles.set(roles)

@@ -1,6 +1,6 @@
 """Cordons: a node is kept out of use for a while, with the reason; each one is a dated step of healthy capacity."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db import models, transaction
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
@@ -10,6 +10,9 @@ from django.utils.translation import gettext as _
 from inventory import trail
 from inventory.errors import WrongCordon
 from inventory.models import Cordon, Node
+
+# Nearer to the calendar's end (year 9999) an instant cannot be shown in every zone.
+LAST_END = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @transaction.atomic
@@ -21,6 +24,8 @@ def set_cordon(*, node: Node, by: models.Model, reason: str, until: datetime | N
     now = timezone.now()
     if until is not None and until <= now:
         raise WrongCordon(_("The end of a cordon lies in the future."), node=node.name)
+    if until is not None and until > LAST_END:
+        raise WrongCordon(_("That end is out of reach: leave it open instead."), node=node.name)
     Node.objects.select_for_update(of=("self",)).get(pk=node.pk)
     during = DateTimeTZRange(now, until)
     if Cordon.objects.filter(node=node, during__overlap=during).exists():

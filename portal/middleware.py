@@ -4,6 +4,7 @@ from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -34,6 +35,17 @@ def content_security_policy(get_response: Answer) -> Answer:
         is_docs = match is not None and match.url_name == DOCS_NAME
         response.headers.setdefault("Content-Security-Policy", DOCS_POLICY if is_docs else POLICY)
         return response
+
+    return answer
+
+
+def whole_addresses(get_response: Answer) -> Answer:
+    """An address with a NUL in it is answered by 400: no text of the database holds one."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("NUL in the address")
+        return get_response(request)
 
     return answer
 

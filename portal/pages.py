@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 PAGE_ROWS = 50  # some four screens of a laptop
 LARGEST_KEY = 2**63 - 1  # of a bigint; a larger number in the address is a slip
+KEY_DIGITS = len(str(LARGEST_KEY))  # looked at first: Python itself refuses to read a number of thousands of digits
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Page:
 def newest_first(rows: QuerySet[Any], request: HttpRequest, *, size: int = PAGE_ROWS) -> Page:
     """The page that `?before=<pk>` asks for (the newest without it); one query."""
     given = request.GET.get("before", "")
-    key = int(given) if given.isdecimal() and int(given) <= LARGEST_KEY else None
+    is_key = len(given) <= KEY_DIGITS and given.isdecimal() and int(given) <= LARGEST_KEY
+    key = int(given) if is_key else None
     if key is not None:
         rows = rows.filter(pk__lt=key)
     found = list(rows.order_by("-pk")[: size + 1])

@@ -79,11 +79,11 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     response = views.exception_handler(error, context)
     if response is None:
         return None
-    told = _response(_problem_of_api(error, response))
+    answer = _response(_problem_of_api(error, response))
     for header in ("WWW-Authenticate", "Retry-After", "Allow"):
         if header in response.headers:
-            told.headers[header] = response.headers[header]
-    return told
+            answer.headers[header] = response.headers[header]
+    return answer
 
 
 def _problem_of_api(error: Exception, response: Response) -> Problem:
@@ -100,12 +100,17 @@ def _problem_of_api(error: Exception, response: Response) -> Problem:
     return Problem(response.status_code, code, title, str(detail))
 
 
-def _response(problem: Problem) -> Response:
-    told: dict[str, Any] = {
+def told(problem: Problem) -> dict[str, Any]:
+    """The members of a problem document; the facts of the refusal stand beside the fixed ones."""
+    return {
+        **problem.facts,
         "type": "about:blank",
         "title": problem.title,
         "status": problem.status,
         "code": problem.code,
         "detail": problem.detail,
     }
-    return Response({**problem.facts, **told}, status=problem.status, content_type=PROBLEM_TYPE)
+
+
+def _response(problem: Problem) -> Response:
+    return Response(told(problem), status=problem.status, content_type=PROBLEM_TYPE)

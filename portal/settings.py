@@ -46,6 +46,8 @@ INSTALLED_APPS = [
     "portal",
 ]
 MIDDLEWARE = [
+    "portal.middleware.content_security_policy",  # outermost: also on what those below answer by themselves
+    "portal.middleware.whole_addresses",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -56,7 +58,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "portal.middleware.content_security_policy",
     "portal.middleware.viewer_time_zone",
     "portal.middleware.domain_errors",
     "axes.middleware.AxesMiddleware",
@@ -151,11 +152,12 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.ShallowJSON"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "portal.api.pagination.NewestFirst",
     "PAGE_SIZE": 50,
+    "NUM_PROXIES": 0,  # the throttle of logins goes by the peer's address: a header is whatever the client writes
     "EXCEPTION_HANDLER": "portal.problems.api_exception_handler",
 }
 SPECTACULAR_SETTINGS = {

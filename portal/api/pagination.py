@@ -62,6 +62,7 @@ def _number(request: Request, name: str, most: int) -> int | None:
     text = request.query_params.get(name)
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_KEY))
+    if not (is_number and 1 <= int(text) <= most):
         raise ValidationError({name: [_("A whole number from 1 to %(most)d.") % {"most": most}]})
     return int(text)

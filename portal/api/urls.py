@@ -2,6 +2,7 @@
 
 from typing import NoReturn
 
+from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer
@@ -29,6 +30,7 @@ class Elsewhere(APIView):
 
 
 GUARDED = {"permission_classes": [IsAuthenticated]}
+VERSION = settings.SPECTACULAR_SETTINGS["VERSION"]
 RENDERERS = [OpenApiJsonRenderer2, OpenApiYamlRenderer]  # JSON first: a refusal is told in it
 bare = extend_schema(request=None, responses={204: None})
 router = SimpleRouter()
@@ -49,7 +51,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("auth/login/", LogIn.as_view(), name="api_login"),
     path("auth/logout/", bare(LogoutView).as_view(), name="api_logout"),
     path("auth/logout-all/", bare(LogoutAllView).as_view(), name="api_logout_all"),
-    path("schema/", SpectacularAPIView.as_view(**GUARDED, renderer_classes=RENDERERS), name="api_schema"),
+    # With a version named here the one in the address is not read: it would go into a header as it comes.
+    path(
+        "schema/",
+        SpectacularAPIView.as_view(**GUARDED, renderer_classes=RENDERERS, api_version=VERSION),
+        name="api_schema",
+    ),
     path("docs/", SpectacularSwaggerView.as_view(**GUARDED, url_name="api_schema"), name="api_docs"),
     path("", RedirectView.as_view(pattern_name="api_docs"), name="api"),
     path("<path:address>", Elsewhere.as_view()),

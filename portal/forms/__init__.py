@@ -3,7 +3,7 @@
 from portal.forms.grants import EndGrantForm
 from portal.forms.pitches import AskForm, PitchForm, ReasonForm, SignOffForm
 from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
-from portal.forms.splits import SplitForm
+from portal.forms.splits import SignSplitForm, SplitForm
 
 __all__ = [
     "AskForm",
@@ -13,6 +13,7 @@ __all__ = [
     "ReasonForm",
     "ResumeForm",
     "SignOffForm",
+    "SignSplitForm",
     "SplitForm",
     "WindDownForm",
 ]

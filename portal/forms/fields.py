@@ -1,7 +1,10 @@
 """The inputs that several forms share."""
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.translation import gettext_lazy as _
+
+from allocations.days import FIRST_DAY, LAST_DAY
 
 LONGEST_REASON = 4000  # a page of text; more belongs into a linked paper
 
@@ -17,7 +20,8 @@ class DayInput(forms.DateInput):
 
 def day_field(label: object, *, required: bool = True, help_text: object = "") -> forms.DateField:
     """A day of the site's time zone, inclusive."""
-    return forms.DateField(label=label, required=required, help_text=help_text, widget=DayInput())
+    reachable = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
+    return forms.DateField(label=label, required=required, help_text=help_text, widget=DayInput(), validators=reachable)
 
 
 def text_field(label: object, *, required: bool = True, rows: int = 3, help_text: object = "") -> forms.CharField:

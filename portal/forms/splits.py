@@ -15,6 +15,12 @@ from portal.forms.fields import day_field, reason_field
 WHOLE = Decimal(100)
 
 
+class SignSplitForm(forms.Form):
+    """The role whose signature field was pressed."""
+
+    role = forms.SlugField()
+
+
 class SplitForm(forms.Form):
     """Inputs `p-<model pk or all>-<division slug>`; a model whose inputs are all empty follows the line for all."""
 

@@ -2,12 +2,14 @@
 
 from django.contrib import admin
 from django.urls import path
+from django.views.generic import RedirectView
 
 from portal.urls import decide, operate
 from portal.views import errors, health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="password_change")),
     path("admin/", admin.site.urls),
     *decide.urlpatterns,
     *operate.urlpatterns,

@@ -18,7 +18,7 @@ def become(request: HttpRequest) -> HttpResponse:
     """The visitor is now that person; the next page is the person's home."""
     if not settings.DEMO:
         raise Http404
-    person = get_object_or_404(Person, username=request.POST.get("login", ""), is_active=True)
+    person = get_object_or_404(Person, username=request.POST.get("login", "").replace("\0", ""), is_active=True)
     login(request, person, backend=BACKEND)
     messages.success(request, _("You are now %(name)s.") % {"name": person.name})
     return redirect("home")

@@ -22,7 +22,7 @@ from allocations.models import Division, Person, Role, Split
 from allocations.queries.promises import ModelCapacity
 from inventory.models import GpuModel
 from portal.charts import split_history
-from portal.forms import ReasonForm, SplitForm
+from portal.forms import ReasonForm, SignSplitForm, SplitForm
 from portal.forms.splits import WHOLE
 from portal.pages import newest_first
 from portal.problems import refuse
@@ -171,7 +171,8 @@ def split_propose(request: HttpRequest) -> HttpResponse:
 def split_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The person's signature is under the split, in the role whose field was pressed."""
     row = get_object_or_404(queries.splits_visible(), public_id=public_id)
-    role = get_object_or_404(Role, slug=request.POST.get("role", ""))
+    form = SignSplitForm(request.POST)
+    role = get_object_or_404(Role, slug=form.cleaned_data["role"] if form.is_valid() else "")
     decisions.sign_split(split=row, by=request.user, role=role)
     row.refresh_from_db()
     if row.state == Split.State.SIGNED:

@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db import DatabaseError
 from django.urls import reverse
 from django.utils import timezone
+from knox.models import get_token_model
 
 from allocations.models import Split
 from portal.middleware import POLICY
@@ -193,6 +194,8 @@ def test_a_password_is_changed_by_its_owner(client, lab):
     lab.pitcher.set_password("a long enough one")
     lab.pitcher.save()
     client.force_login(lab.pitcher)
+    get_token_model().objects.create(lab.pitcher)
+    others, _token = get_token_model().objects.create(lab.lead)
     words = {
         "old_password": "a long enough one",
         "new_password1": "quite another one",
@@ -204,6 +207,15 @@ def test_a_password_is_changed_by_its_owner(client, lab):
     lab.pitcher.refresh_from_db()
     assert answer.status_code == 302
     assert lab.pitcher.check_password("quite another one")
+    assert list(get_token_model().objects.all()) == [others]
+
+
+def test_the_admin_site_changes_ones_own_password_at_the_same_door(client, lab):
+    client.force_login(lab.admin)
+
+    answer = client.get("/admin/password_change/")
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/password/")
 
 
 def test_an_unknown_address_says_what_to_do(client, lab):

@@ -1,13 +1,16 @@
 """Projects, pitches with their sign-offs, splits, grants and needs."""
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from rest_framework import serializers
 
 from allocations import queries
+from allocations.days import FIRST_DAY, LAST_DAY
 from allocations.models import Pitch, Project, SignOff, Split
 from allocations.models.decisions import LONGEST_DAYS
 from inventory.models import GpuModel
 
 LONGEST_TEXT = 4000  # as in the forms
+REACHABLE = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
 MOST_GPUS = 2**31 - 1  # of the column; what fits is for the service to say
 
 
@@ -75,14 +78,14 @@ class PitchIn(serializers.Serializer):
     title = serializers.CharField(max_length=140)
     why = serializers.CharField(max_length=LONGEST_TEXT)
     expected_result = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
-    check_on = serializers.DateField(required=False, allow_null=True, default=None)
+    check_on = serializers.DateField(required=False, allow_null=True, default=None, validators=REACHABLE)
     if_declined = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
     model = serializers.SlugRelatedField("name", queryset=GpuModel.objects.all())
     ideal_gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
     min_gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
     whole_nodes = serializers.BooleanField(required=False, default=False)
     one_island = serializers.BooleanField(required=False, default=False)
-    start_on = serializers.DateField()
+    start_on = serializers.DateField(validators=REACHABLE)
     days = serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS)
 
 

@@ -163,7 +163,10 @@ def test_a_wrong_password_is_a_problem_and_guessing_is_slowed(client, lab, monke
     monkeypatch.setattr(login.LogInThrottle, "cache", _Cache())
     wrong = {"username": "pitcher", "password": "guess"}
 
-    answers = [client.post("/api/auth/login/", wrong, "application/json") for _try in range(4)]
+    answers = [
+        client.post("/api/auth/login/", wrong, "application/json", headers={"X-Forwarded-For": f"10.0.0.{number}"})
+        for number in range(4)
+    ]
 
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [
         *[(401, "authentication_failed")] * 3, (429, "throttled")
