@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("nodes/<str:name>/cordon/", nodes.node_cordon, name="node_cordon"),
     path("nodes/<str:name>/uncordon/", nodes.node_uncordon, name="node_uncordon"),
     path("trail/", trail.trail, name="trail"),
+    path("trail/export.jsonl", trail.trail_export, name="trail_export"),
     path("live/", live.live, name="live"),
     path("api/", include("portal.api.urls")),
 ]

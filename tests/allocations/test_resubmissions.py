@@ -31,7 +31,7 @@ def test_a_new_draft_says_the_same_and_follows_the_earlier_pitch_which_stays(wor
     assert (asks.changes_between(declined, draft), draft.public_id == declined.public_id) == ({}, False)
     assert (declined.state, declined.sign_offs.get().reason) == ("declined", "No baseline.")
     begun = Event.objects.get(subject_kind="pitch", subject_id=str(draft.pk))
-    assert (begun.verb, begun.facts) == ("pitch.drafted", {"changed": {}, "follows": str(declined.public_id)})
+    assert (begun.verb, begun.facts) == ("pitch.drafted", {"changed": [], "follows": str(declined.public_id)})
 
 
 def test_pressed_again_it_is_the_same_draft_also_once_it_waits(world, declined):
