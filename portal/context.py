@@ -13,10 +13,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from allocations import queries, rules
+from allocations import notify, queries, rules
 from allocations.models import Person, Role, RoleHolder
 
 PHONE_PLACES = 4  # what the bottom bar of a phone holds beside "More"
+BADGE_MOST = 99  # unread notices that a badge counts out
 DEMO_PEOPLE = 40  # a menu longer than this is no menu
 
 
@@ -79,6 +80,12 @@ class Frame:
     def roles(self) -> list[Role]:
         """The roles that the viewer holds now."""
         return rules.roles_of(self._request.user) if self._request.user.is_authenticated else []
+
+    @cached_property
+    def unread(self) -> int:
+        """How many notices the viewer has not opened, counted up to where a badge says "more"; one query."""
+        viewer = self._request.user
+        return notify.unread_of(viewer)[: BADGE_MOST + 1].count() if viewer.is_authenticated else 0
 
     @cached_property
     def places(self) -> list[Shown]:

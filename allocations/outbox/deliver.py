@@ -82,26 +82,22 @@ def _deliver_next(name: str, channel: Channel) -> int | None:
 
 
 def _claim(name: str) -> Sequence[OutboxMessage]:
-    """What is due for the person who waits longest, locked; nothing where other workers have it all.
-
-    Only a person's first due message may be claimed, and the others come with it: so two workers never share the
-    messages of one person, and a digest stays whole.
-    """
-    due = _due(name)
-    first = (
-        due.filter(~Exists(due.filter(person=OuterRef("person"), pk__lt=OuterRef("pk"))))
-        .select_for_update(skip_locked=True, of=("self",))
-        .order_by("not_before", "pk")
-        .first()
-    )
+    """What is due for the person who waits longest, locked; nothing where other workers have it all."""
+    due = OutboxMessage.objects.filter(channel=name, sent_at=None, parked_at=None, not_before__lte=timezone.now())
+    first = _claim_first(due)
     if first is None:
         return []
     theirs = due.filter(person=first.person_id).select_related("person__notice_preference")
     return list(theirs.select_for_update(skip_locked=True, of=("self",)).order_by("pk")[:DIGEST_MOST])
 
 
-def _due(name: str) -> QuerySet[OutboxMessage]:
-    return OutboxMessage.objects.filter(channel=name, sent_at=None, parked_at=None, not_before__lte=timezone.now())
+def _claim_first(due: QuerySet[OutboxMessage]) -> OutboxMessage | None:
+    """The message that waits longest among the first ones of all people, locked.
+
+    No other may be claimed: so two workers never share the messages of one person, and a digest stays whole.
+    """
+    first = due.filter(~Exists(due.filter(person=OuterRef("person"), pk__lt=OuterRef("pk"))))
+    return first.select_for_update(skip_locked=True, of=("self",)).order_by("not_before", "pk").first()
 
 
 def _wish(message: OutboxMessage) -> NoticePreference | None:
@@ -117,7 +113,8 @@ def _refused(messages: Sequence[OutboxMessage], refusal: Refused) -> None:
     OutboxMessage.objects.bulk_update(messages, ["attempts", "parked_at"])
     if parked:
         log.error("messages parked", messages=_ids(messages), person=messages[0].person_id, why=str(refusal))
-    pause = min(FIRST_PAUSE * 2 ** (attempts - 1), LONGEST_PAUSE)
+    doublings = min(attempts - 1, 10)  # beyond that the pause is the longest anyway
+    pause = min(FIRST_PAUSE * 2**doublings, LONGEST_PAUSE)
     _put_off(messages, until=timezone.now() + pause, why=str(refusal))
 
 

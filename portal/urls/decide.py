@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import URLPattern, URLResolver, path
 
-from portal.views import demo, grants, home, jump, login, pitch_form, pitches, projects, queue, splits
+from portal.views import demo, grants, home, jump, login, notices, pitch_form, pitches, projects, queue, splits
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -29,6 +29,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("split/propose/", splits.split_propose, name="split_propose"),
     path("split/<uuid:public_id>/sign/", splits.split_sign, name="split_sign"),
     path("split/<uuid:public_id>/withdraw/", splits.split_withdraw, name="split_withdraw"),
+    path("inbox/", notices.inbox, name="inbox"),
+    path("inbox/read/", notices.inbox_read, name="inbox_read"),
+    path("inbox/preferences/", notices.inbox_preferences, name="inbox_preferences"),
+    path("inbox/<int:pk>/open/", notices.notice_open, name="notice_open"),
     path("grants/", grants.grants, name="grants"),
     path("grants/<uuid:public_id>/", grants.grant, name="grant"),
     path("grants/<uuid:public_id>/end/", grants.grant_end, name="grant_end"),
