@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import asks, grants, queries, rules
+from allocations import asks, grants, queries, rules, turns
 from allocations.days import day_of
-from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
+from allocations.errors import BadTerms, NobodyToSign, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Person, Pitch, PitchRole, Project, Role, SignOff
 from allocations.notify import page, tell
@@ -172,13 +172,14 @@ def sign_off(
     """`by` has answered for `role` to the terms of that round; the last approval issues the grant with it.
 
     `gpus` None is what is on the table. Fewer, but not below the minimum, open the next round with that number, signed
-    by `by`: the others sign again. A decline needs a reason and decides at once. One's own answer repeated changes
-    nothing and comes back. Locks the pitch, at the last signature the shares of its GPU model too.
+    by `by`: the others sign again. A deputy signs where the principal could, and the two count as one. A decline needs
+    a reason and decides at once. One's own answer repeated changes nothing and comes back. Locks the pitch, at the last
+    signature the shares of its GPU model too.
     Raises NotAllowed, BadTerms, WrongState, Stale when the round is past or somebody was first, and OverShare or
     OverCapacity when the promise no longer fits: then nothing is written, and the last signer may approve fewer.
     """
     rules.require(by, "sign_pitch", pitch)
-    _require_role(pitch, by, role)
+    turns.require_role(pitch, by, role)
     if verdict not in SignOff.Verdict:
         raise BadTerms(_("A sign-off approves or declines."), field="verdict")
     row = copy(pitch)  # so that `pitch` shows nothing that a refusal rolled back
@@ -187,16 +188,16 @@ def sign_off(
     if repeated:
         return repeated
     _require_state(row, pitch.state, Pitch.State.SUBMITTED)
-    _require_turn(row, by, role, round)
+    mandate = turns.require_turn(row, by, role, round)
     if verdict == SignOff.Verdict.DECLINE:
-        signed = _decline(row, by, role, reason)
+        signed = _decline(row, by, mandate, reason)
     else:
-        signed = _approve(row, by, role, row.offered_gpus if gpus is None else gpus, reason)
+        signed = _approve(row, by, mandate, row.offered_gpus if gpus is None else gpus, reason)
     pitch.refresh_from_db()
     return signed
 
 
-def _approve(pitch: Pitch, by: Person, role: Role, gpus: int, reason: str) -> SignOff:
+def _approve(pitch: Pitch, by: Person, mandate: queries.Mandate, gpus: int, reason: str) -> SignOff:
     if pitch.project.state == Project.State.ENDED:
         raise WrongState(_("%(project)s has ended: it can only be declined.") % {"project": pitch.project.name})
     if not pitch.min_gpus <= gpus <= pitch.offered_gpus:
@@ -209,7 +210,7 @@ def _approve(pitch: Pitch, by: Person, role: Role, gpus: int, reason: str) -> Si
     if gpus < before:
         pitch.round, pitch.offered_gpus = pitch.round + 1, gpus
         pitch.save(update_fields=["round", "offered_gpus"])
-    signed, event = _sign(pitch, by, role, SignOff.Verdict.APPROVE, reason, before)
+    signed, event = _sign(pitch, by, mandate, SignOff.Verdict.APPROVE, reason, before)
     waiting = queries.roles_that_wait(pitch)
     if not waiting:
         grants.issue_grant(pitch=pitch, gpus=gpus, by=by)
@@ -219,22 +220,24 @@ def _approve(pitch: Pitch, by: Person, role: Role, gpus: int, reason: str) -> Si
     return signed
 
 
-def _decline(pitch: Pitch, by: Person, role: Role, reason: str) -> SignOff:
+def _decline(pitch: Pitch, by: Person, mandate: queries.Mandate, reason: str) -> SignOff:
     if not reason.strip():
         raise BadTerms(_("Say why: the pitcher reads it."), field="reason")
-    signed, _event = _sign(pitch, by, role, SignOff.Verdict.DECLINE, reason, pitch.offered_gpus)
+    signed, _event = _sign(pitch, by, mandate, SignOff.Verdict.DECLINE, reason, pitch.offered_gpus)
     _decide(pitch, by, Pitch.State.DECLINED, reason)
     return signed
 
 
-def _sign(pitch: Pitch, by: Person, role: Role, verdict: str, reason: str, before: int) -> tuple[SignOff, Event]:
+def _sign(
+    pitch: Pitch, by: Person, mandate: queries.Mandate, verdict: str, reason: str, before: int
+) -> tuple[SignOff, Event]:
     signed = SignOff.objects.create(
-        pitch=pitch, round=pitch.round, role=role, person=by, verdict=verdict, gpus=pitch.offered_gpus,
-        reason=reason.strip(), at=timezone.now(),
+        pitch=pitch, round=pitch.round, role=mandate.role, person=by, deputy_for=mandate.deputy_for, verdict=verdict,
+        gpus=pitch.offered_gpus, reason=reason.strip(), at=timezone.now(),
     )  # fmt: skip
     event = trail.record(
-        "sign_off.given", pitch, by=by, reason=reason, role=role.slug, verdict=verdict, round=pitch.round,
-        before_gpus=before, gpus=pitch.offered_gpus,
+        "sign_off.given", pitch, by=by, reason=reason, role=mandate.role.slug, verdict=verdict, round=pitch.round,
+        before_gpus=before, gpus=pitch.offered_gpus, **mandate.said,
     )  # fmt: skip
     return signed, event
 
@@ -259,14 +262,13 @@ def _decide(pitch: Pitch, by: Person, state: Pitch.State, reason: str) -> None:
 def _tell_signers(
     event: Event, pitch: Pitch, roles: Collection[Role], what: str, *, but: Collection[Person] = ()
 ) -> None:
-    holders = {person for people in queries.holders_of(roles).values() for person in people}
     words = {
         "title": pitch.title, "what": what, "gpus": pitch.offered_gpus, "model": pitch.model.name,
         "project": pitch.project.name, "days": pitch.days, "why": pitch.why,
     }  # fmt: skip
     tell(
         event,
-        holders - {pitch.pitcher, *but},
+        queries.signers_of(pitch, roles) - {*but},
         _("%(title)s %(what)s") % words,
         _("%(project)s asks for %(gpus)s %(model)s for %(days)s days.\n\n%(why)s") % words,
         page("queue", pitch.public_id),
@@ -286,34 +288,6 @@ def _require_state(pitch: Pitch, seen: str, *states: Pitch.State) -> None:
     if seen != pitch.state:
         raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=pitch.state)
     raise WrongState(message, state=pitch.state)
-
-
-def _require_role(pitch: Pitch, by: Person, role: Role) -> None:
-    needed = list(pitch.roles.all())
-    if role in needed and role in rules.roles_of(by):
-        return
-    words = {"role": role.name, "needed": ", ".join(each.name for each in needed)}
-    if role in needed:
-        raise NotAllowed(_("You do not hold the role %(role)s.") % words, role=role.slug)
-    raise NotAllowed(_("%(role)s does not sign this pitch; these do: %(needed)s.") % words, role=role.slug)
-
-
-def _require_turn(pitch: Pitch, by: Person, role: Role, seen_round: int) -> None:
-    if seen_round != pitch.round:
-        raise Stale(
-            _("The terms have changed since you looked: %(gpus)s GPUs are on the table now.")
-            % {"gpus": pitch.offered_gpus},
-            round=pitch.round, gpus=pitch.offered_gpus,
-        )  # fmt: skip
-    for given in pitch.sign_offs.filter(round=seen_round).select_related("role", "person"):
-        words = {"person": given.person.name, "role": given.role.name}
-        if given.role == role:
-            raise Stale(_("%(person)s has signed as %(role)s already.") % words, role=role.slug)
-        if given.person == by:
-            raise NotAllowed(
-                _("You have signed these terms as %(role)s; somebody else signs for the other role.") % words,
-                role=given.role.slug,
-            )
 
 
 def _same_answer(

@@ -98,7 +98,10 @@ def give_role(*, role: Role, person: Person, by: Person, until: datetime | None 
 
 @one_at_a_time
 def end_role(*, role: Role, person: Person, by: Person) -> RoleHolder:
-    """The person no longer holds the role; the trail says when nobody is left. Raises NotAllowed, WrongState."""
+    """The person no longer holds the role; where nobody is left, those who administer are told.
+
+    Raises NotAllowed, WrongState.
+    """
     rules.require(by, "administer")
     lock_row(role)
     held = role.holders.filter(person=person, during__contains=timezone.now()).first()
@@ -107,7 +110,15 @@ def end_role(*, role: Role, person: Person, by: Person) -> RoleHolder:
     held.during = _until_now(held.during)
     held.save(update_fields=["during"])
     left = len(queries.holders_of([role])[role])
-    trail.record("role.ended", role, by=by, person=person.username, holders_left=left)
+    event = trail.record("role.ended", role, by=by, person=person.username, holders_left=left)
+    if not left and role.power in (Role.Power.DECIDE, Role.Power.OPERATE):
+        tell(
+            event,
+            queries.people_with(Role.Power.ADMINISTER),
+            _("Nobody holds the role %(role)s") % {"role": role.name},
+            _("%(person)s was the last one. What it must sign or do is held until somebody has the role.")
+            % {"person": person.name},
+        )
     return held
 
 

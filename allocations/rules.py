@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from allocations import queries
 from allocations.errors import NotAllowed
-from allocations.models import Division, Person, Pitch, Project, Role
+from allocations.models import Deputy, Division, Person, Pitch, Project, Role
 
 Power = Role.Power
 roles_of = queries.roles_of
@@ -41,8 +41,8 @@ def require(person: Person, action: str, row: Any = None) -> None:
     if can(person, action, row):
         return
     who = RULES[action].who(row)
-    if action == "sign_pitch" and row.pitcher_id == person.pk:
-        message = _("Nobody signs a pitch of their own. Those who sign this one: %(who)s.")
+    if action == "sign_pitch" and (barred := _why_barred(person, row)):
+        message = barred
     elif who:
         message = _("You may not do that. Those who may: %(who)s.")
     else:
@@ -67,7 +67,27 @@ def _holds_one_of(person: Person, roles: list[Role]) -> bool:
 
 
 def _signs(person: Person, pitch: Pitch) -> bool:
-    return pitch.pitcher_id != person.pk and _holds_one_of(person, list(pitch.roles.all()))
+    return bool(queries.mandates_for(pitch, person))
+
+
+def _signs_split(person: Person, roles: list[Role]) -> bool:
+    return any(mandate.role in roles for mandate in queries.mandates_of(person))
+
+
+def _why_barred(person: Person, pitch: Pitch) -> str:
+    """Why somebody whose role, or whose principal's role, is named may not sign all the same; "" for any other."""
+    if pitch.pitcher_id == person.pk:
+        return _("Nobody signs a pitch of their own. Those who sign this one: %(who)s.")
+    if pitch.recusals.filter(person=person).exists():
+        return _("You have stepped aside from this pitch. Those who sign it: %(who)s.")
+    needed = set(pitch.roles.all())
+    if any(each.holder.pk == pitch.pitcher_id and each.role in needed for each in queries.mandates_of(person)):
+        return _("Nobody signs for those whose own pitch it is. Those who sign this one: %(who)s.")
+    return ""
+
+
+def _sets_deputy(person: Person, row: Deputy) -> bool:
+    return person.pk == row.principal_id or row.role in roles_of(person) or can(person, "administer")
 
 
 def _with_power(*powers: Power) -> list[str]:
@@ -124,7 +144,7 @@ RULES: dict[str, Rule] = {
         lambda _row: _named(queries.roles_for_split()),
     ),
     "sign_split": Rule(
-        lambda person, split: _holds_one_of(person, list(split.roles.all())),
+        lambda person, split: _signs_split(person, list(split.roles.all())),
         lambda split: _named(list(split.roles.all())),
     ),
     "withdraw_split": Rule(
@@ -146,6 +166,11 @@ RULES: dict[str, Rule] = {
         lambda person, project: _decides_for(person, project.division),
         lambda project: _deciders(project.division),
     ),
+    "see_deputies": Rule(
+        lambda person, _row: person.is_superuser or _has_power(person, Power.DECIDE, Power.ADMINISTER),
+        lambda _row: _with_power(Power.DECIDE, Power.ADMINISTER),
+    ),
+    "set_deputy": Rule(_sets_deputy, lambda row: [row.principal.name, row.role.name, *_with_power(Power.ADMINISTER)]),
     "propose_plan": _by_power(Power.OPERATE),
     "commit_plan": _by_power(Power.OPERATE),
     "cordon_node": _by_power(Power.OPERATE),

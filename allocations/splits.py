@@ -1,6 +1,6 @@
 """Splits: how the fleet is shared between the divisions from an instant on; in force only with every signature."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
@@ -56,6 +56,8 @@ def propose_split(*, by: Person, starts_at: datetime, percents: Percents, reason
 def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
     """`by` has signed for `role` (by default one that is held and not signed for); the last signature makes it hold.
 
+    A deputy signs where the principal could: the two count as one, and each role has a person of its own.
+
     It comes into force by itself on its day, or with the last signature where that comes later. One's own signature
     repeated changes nothing. Locks the split, at the last signature the shares of every GPU model.
     Raises NotAllowed, WrongState, Stale.
@@ -64,7 +66,8 @@ def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
     seen = split.state
     lock_row(split)
     needed = list(split.roles.all())
-    signed = {signature.role: signature.person for signature in split.signatures.select_related("role", "person")}
+    given = list(split.signatures.select_related("role", "person", "deputy_for"))
+    signed = {signature.role: signature.person for signature in given}
     own = next((mine for mine, person in signed.items() if person == by), None)
     if own and role in (None, own):
         return split
@@ -74,9 +77,9 @@ def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
             _("You have signed as %(role)s; somebody else signs for the other role.") % {"role": own.name},
             role=own.slug,
         )
-    role = _role_to_sign(by, role, needed, signed)
-    now = timezone.now()
-    SplitSignature.objects.create(split=split, role=role, person=by, at=now)
+    mandate = _mandate_to_sign(by, role, needed, given)
+    role, now = mandate.role, timezone.now()
+    SplitSignature.objects.create(split=split, role=role, person=by, deputy_for=mandate.deputy_for, at=now)
     complete = {*signed, role} >= set(needed)
     before = split.starts_at
     if complete:
@@ -85,7 +88,7 @@ def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
         Split.objects.advance(split, Split.State.SIGNED, signed_at=now, starts_at=max(before, now))
     event = trail.record(
         "split.signed", split, by=by, role=role.slug, complete=complete, before_starts_at=before,
-        starts_at=split.starts_at, percents=queries.percents_of(split),
+        starts_at=split.starts_at, percents=queries.percents_of(split), **mandate.said,
     )  # fmt: skip
     if complete:
         people = {split.proposed_by, *signed.values(), by}
@@ -122,19 +125,29 @@ def _roles_that_sign() -> list[Role]:
     return roles
 
 
-def _role_to_sign(by: Person, role: Role | None, needed: list[Role], signed: Mapping[Role, Person]) -> Role:
-    held = [each for each in needed if each in rules.roles_of(by)]
-    role = role or next((each for each in held if each not in signed), held[0])
-    words = {"role": role.name, "needed": ", ".join(each.name for each in needed)}
+def _mandate_to_sign(
+    by: Person, role: Role | None, needed: list[Role], given: Iterable[SplitSignature]
+) -> queries.Mandate:
+    signed = {signature.role: signature for signature in given}
+    held = [mandate for mandate in queries.mandates_of(by) if mandate.role in needed]
+    if role is None and held:
+        role = next((each.role for each in held if each.role not in signed), held[0].role)
+    mandates = [mandate for mandate in held if mandate.role == role]
+    words = {"role": role.name if role else "", "needed": ", ".join(each.name for each in needed)}
     if role not in needed:
-        raise NotAllowed(_("%(role)s does not sign this; these do: %(needed)s.") % words, role=role.slug)
-    if role not in held:
+        raise NotAllowed(_("%(role)s does not sign this; these do: %(needed)s.") % words)
+    if not mandates:
         raise NotAllowed(_("You do not hold the role %(role)s.") % words, role=role.slug)
     if role in signed:
-        raise Stale(
-            _("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].name}, role=role.slug
+        raise Stale(_("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].signer})
+    counted = queries.people_of(signed.values())
+    free = [] if by.pk in counted else [each for each in mandates if each.holder.pk not in counted]
+    if not free:
+        raise NotAllowed(
+            _("You, or the one you stand in for, count in another role; somebody else signs as %(role)s.") % words,
+            role=role.slug,
         )
-    return role
+    return free[0]
 
 
 def _require_proposed(split: Split, seen: str) -> None:

@@ -37,6 +37,13 @@ PLACES = [
     Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item"})),
     Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),
     Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
+    Place(
+        "deputies",
+        gettext_lazy("Deputies"),
+        "user-group",
+        frozenset({"deputies", "deputy_set", "deputy_end"}),
+        "see_deputies",
+    ),
     Place("grants", gettext_lazy("Grants"), "ticket", frozenset({"grants", "grant"})),
     Place("projects", gettext_lazy("Projects"), "rectangle-stack", frozenset({"projects", "project"})),
     Place(
@@ -79,7 +86,19 @@ class Frame:
     @cached_property
     def roles(self) -> list[Role]:
         """The roles that the viewer holds now."""
-        return rules.roles_of(self._request.user) if self._request.user.is_authenticated else []
+        return [mandate.role for mandate in self.mandates if mandate.is_own]
+
+    @cached_property
+    def mandates(self) -> list[queries.Mandate]:
+        """The roles in which the viewer may sign now, own ones and those of others."""
+        return queries.mandates_of(self._request.user) if self._request.user.is_authenticated else []
+
+    @cached_property
+    def vacancies(self) -> list[queries.Vacancy]:
+        """Roles that nobody holds, for those who give roles and those who run the fleet."""
+        keeps = {Role.Power.OPERATE, Role.Power.ADMINISTER}
+        is_keeper = self._request.user.is_superuser or any(role.power in keeps for role in self.roles)
+        return queries.roles_without_holder() if is_keeper else []
 
     @cached_property
     def unread(self) -> int:
@@ -124,9 +143,12 @@ class Frame:
 
     def _can_use(self, place: Place) -> bool:
         if place.name == "queue":
-            return any(role.power == Role.Power.DECIDE for role in self.roles)
+            return any(mandate.role.power == Role.Power.DECIDE for mandate in self.mandates)
+        if place.name == "deputies":
+            sets = {Role.Power.DECIDE, Role.Power.ADMINISTER}
+            return self._request.user.is_superuser or any(role.power in sets for role in self.roles)
         if place.name == "split":
-            return bool(self.roles)
+            return bool(self.mandates)
         return not place.action or rules.can(self._request.user, place.action)
 
     def _waiting(self, name: str) -> int:

@@ -12,7 +12,17 @@ from allocations.models.decisions import (
     SplitSignature,
 )  # fmt: skip
 from allocations.models.outbox import Notice, NoticePreference, OutboxMessage
-from allocations.models.people import Deputy, Division, Membership, Person, Project, ProjectTerms, Role, RoleHolder
+from allocations.models.people import (
+    Deputy,
+    Division,
+    Membership,
+    Person,
+    Project,
+    ProjectTerms,
+    Role,
+    RoleHolder,
+    signed_name,
+)
 from allocations.models.plans import Assignment, Holding, Move, Plan, PlanStep, Target
 from allocations.models.policies import Policy, PolicyRole
 
@@ -20,5 +30,5 @@ __all__ = [
     "Assignment", "Deputy", "Division", "Grant", "Holding", "Membership", "Move", "Notice", "NoticePreference",
     "OutboxMessage", "Person", "Pitch", "PitchRole", "Plan", "PlanStep", "Policy", "PolicyRole", "Project",
     "ProjectTerms", "Recusal", "Role", "RoleHolder", "Share", "SignOff", "Split", "SplitLine", "SplitSignature",
-    "Target",
+    "Target", "signed_name",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.people import Division, Person, Project, Role
+from allocations.models.people import Division, Person, Project, Role, signed_name
 from allocations.models.states import StateQuerySet, new_public_id
 from inventory.models import GpuModel
 
@@ -168,9 +168,14 @@ class SignOff(models.Model):
     def __str__(self) -> str:
         return f"{self.role}: {self.verdict}"
 
+    @property
+    def signer(self) -> str:
+        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
+        return signed_name(self.person, self.deputy_for)
+
 
 class Recusal(models.Model):
-    """Somebody who will not sign a pitch, and why; written by `allocations.pitches`, never taken back."""
+    """Somebody who will not sign a pitch, and why; written by `allocations.recusals`, never taken back."""
 
     pitch = models.ForeignKey(Pitch, models.PROTECT, related_name="recusals")
     person = models.ForeignKey(Person, models.PROTECT, related_name="recusals")
@@ -268,6 +273,11 @@ class SplitSignature(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}"
+
+    @property
+    def signer(self) -> str:
+        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
+        return signed_name(self.person, self.deputy_for)
 
 
 class Grant(models.Model):

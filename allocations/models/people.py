@@ -5,6 +5,7 @@ from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from allocations.models.states import StateQuerySet
@@ -23,6 +24,13 @@ class Person(AbstractUser):
     def name(self) -> str:
         """Full name, or the login where there is none."""
         return self.get_full_name() or self.username
+
+
+def signed_name(person: Person, deputy_for: Person | None) -> str:
+    """How a signature names who gave it: "Hugo", or "Hugo for Ingrid" where Hugo stood in for Ingrid."""
+    if deputy_for is None:
+        return person.name
+    return gettext("%(deputy)s for %(principal)s") % {"deputy": person.name, "principal": deputy_for.name}
 
 
 class Division(models.Model):

@@ -2,10 +2,18 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, prefetch_related_objects
 
-from allocations.models import Grant, Person, Pitch, PitchRole, Project, Role, SignOff, Split, SplitSignature
-from allocations.queries.people import projects_with, roles_of
+from allocations.models import Grant, Person, Pitch, PitchRole, Project, Recusal, Role, SignOff, Split, SplitSignature
+from allocations.queries.people import (
+    Mandate,
+    deputies_of,
+    holders_of,
+    mandates_of,
+    projects_with,
+    roles_of,
+    without_signer,
+)
 
 READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 
@@ -13,11 +21,16 @@ READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
     """Own pitches, those of own projects, those of the divisions that the person decides for or must sign for.
 
-    Ops, auditors and those who decide for the whole lab see all. A draft is its writer's alone.
+    Ops, auditors and those who decide for the whole lab see all. A draft is its writer's alone. A deputy sees what
+    waits for the principal's role, and what that deputy has signed.
     """
-    roles = roles_of(person)
+    mandates = mandates_of(person)
+    roles = [mandate.role for mandate in mandates if mandate.is_own]
     asked_to_sign = PitchRole.objects.filter(pitch=OuterRef("pk"), role__in=roles)
     of_others = _in_sight(person, roles, "project__") | Q(Exists(asked_to_sign))
+    if len(roles) < len(mandates):
+        of_others |= _seen_as_deputy(mandates)
+    of_others |= Q(Exists(SignOff.objects.filter(pitch=OuterRef("pk"), person=person, deputy_for__isnull=False)))
     seen = Pitch.objects.filter(Q(pitcher=person) | (~Q(state=Pitch.State.DRAFT) & of_others))
     return seen.select_related("project__division", "project__lead", "pitcher", "model", "decided_by")
 
@@ -36,33 +49,73 @@ def projects_visible_to(person: Person) -> QuerySet[Project]:
 def splits_visible() -> QuerySet[Split]:
     """Every split, newest first, with lines and signatures: how the fleet is shared is no secret in the lab."""
     return Split.objects.select_related("proposed_by").prefetch_related(
-        "lines__division", "lines__model", "roles", "signatures__role", "signatures__person"
+        "lines__division", "lines__model", "roles", "signatures__role", "signatures__person", "signatures__deputy_for"
     )
 
 
 def queue_of(person: Person) -> QuerySet[Pitch]:
     """Pitches that the person may sign now, the longest wait first.
 
-    That is: submitted, somebody else's, with a needed role that the person holds and nobody signed for in this round,
-    and the person signed this round in no other role.
+    That is: submitted, somebody else's, with a needed role that nobody signed for in this round and that the person
+    holds, or stands in for. Neither the person nor whom it stands in for has pitched it, has stepped aside from it, or
+    counts in this round already.
     """
     return (
-        Pitch.objects.filter(state=Pitch.State.SUBMITTED)
-        .exclude(pitcher=person)
-        .filter(Exists(_unsigned(OuterRef("pk")).filter(role__in=roles_of(person))))
-        .exclude(Exists(SignOff.objects.filter(pitch=OuterRef("pk"), round=OuterRef("round"), person=person)))
+        Pitch.objects.filter(_turn_of(mandates_of(person)), state=Pitch.State.SUBMITTED)
+        .exclude(_barred(person))
         .select_related("project__division", "project__lead", "pitcher", "model")
         .order_by("submitted_at", "pk")
     )
 
 
-def roles_to_sign(pitch: Pitch, person: Person) -> list[Role]:
-    """The roles in which the person may sign the pitch now; empty when it is not the person's turn."""
-    held = roles_of(person)
-    if not queue_of(person).filter(pk=pitch.pk).exists():
+def load_signatures(pitch: Pitch) -> Pitch:
+    """The pitch with its roles, sign-offs and recusals at hand, in three queries; for pages that show it once.
+
+    What is written afterwards does not show before `refresh_from_db`.
+    """
+    given = SignOff.objects.select_related("role", "person", "deputy_for")
+    stepped = Recusal.objects.select_related("person")
+    prefetch_related_objects([pitch], "roles", Prefetch("sign_offs", given), Prefetch("recusals", stepped))
+    return pitch
+
+
+def mandates_for(pitch: Pitch, person: Person) -> list[Mandate]:
+    """The mandates that name a role of the pitch and are not barred from it: by an own pitch or by a recusal."""
+    mandates = mandates_of(person)
+    if not mandates:
         return []
-    unsigned = set(_unsigned(pitch.pk).values_list("role_id", flat=True))
-    return [role for role in held if role.pk in unsigned]
+    needed, barred = set(pitch.roles.all()), {pitch.pitcher_id, *_recused(pitch)}
+    if person.pk in barred:
+        return []
+    return [each for each in mandates if each.role in needed and each.holder.pk not in barred]
+
+
+def mandates_to_sign(pitch: Pitch, person: Person) -> list[Mandate]:
+    """In which roles, and for whom, the person may sign the pitch now, one a role; empty when it is not its turn."""
+    mandates = mandates_for(pitch, person) if pitch.state == Pitch.State.SUBMITTED else []
+    if not mandates:
+        return []
+    given = _given(pitch)
+    signed = {sign_off.role_id for sign_off in given}
+    counted = people_of(given)
+    if person.pk in counted:
+        return []
+    turns = [each for each in mandates if each.role.pk not in signed and each.holder.pk not in counted]
+    return list({each.role.pk: each for each in reversed(turns)}.values())[::-1]
+
+
+def signers_of(pitch: Pitch, roles: Iterable[Role]) -> set[Person]:
+    """Who may sign the pitch for one of the roles, holders and deputies, whatever they signed for others."""
+    barred = {pitch.pitcher_id, *_recused(pitch)}
+    holders = {person for people in holders_of(roles).values() for person in people}
+    standing_in = {row.deputy for rows in deputies_of(roles).values() for row in rows if row.principal_id not in barred}
+    return {person for person in holders | standing_in if person.pk not in barred}
+
+
+def people_of(signatures: Iterable[SignOff | SplitSignature]) -> set[int]:
+    """The pks of the people who count among the signatures: who signed, and for whom they signed."""
+    pairs = [(signature.person_id, signature.deputy_for_id) for signature in signatures]
+    return {pk for pair in pairs for pk in pair if pk is not None}
 
 
 def roles_that_wait(pitch: Pitch) -> list[Role]:
@@ -72,16 +125,67 @@ def roles_that_wait(pitch: Pitch) -> list[Role]:
     return list(Role.objects.filter(pk__in=_unsigned(pitch.pk).values("role")))
 
 
+def role_nobody_is_left_for(pitch: Pitch) -> Role | None:
+    """A role that must still sign the pitch and has nobody of its own who may; None when all can be signed for."""
+    barred = {pitch.pitcher_id, *_recused(pitch), *people_of(_given(pitch))}
+    return without_signer(roles_that_wait(pitch), but=list(Person.objects.filter(pk__in=barred)))
+
+
 def splits_waiting_for(person: Person) -> QuerySet[Split]:
-    """Proposed splits that the person may sign now, oldest first."""
+    """Proposed splits that the person may sign now, for itself or as a deputy, oldest first."""
     signed = SplitSignature.objects.filter(split=OuterRef("split_id"), role=OuterRef("role_id"))
-    named = Split.roles.through.objects.filter(split=OuterRef("pk"), role__in=roles_of(person))
+    turn = Q(pk__in=[])
+    for holder, roles in _by_holder(mandates_of(person)):
+        named = Split.roles.through.objects.filter(split=OuterRef("pk"), role__in=roles)
+        turn |= Q(Exists(named.exclude(Exists(signed)))) & ~Q(Exists(_split_counts(holder)))
     return (
-        splits_visible()
-        .filter(Exists(named.exclude(Exists(signed))), state=Split.State.PROPOSED)
-        .exclude(Exists(SplitSignature.objects.filter(split=OuterRef("pk"), person=person)))
-        .order_by("pk")
+        splits_visible().filter(turn, state=Split.State.PROPOSED).exclude(Exists(_split_counts(person))).order_by("pk")
     )
+
+
+def _given(pitch: Pitch) -> list[SignOff]:
+    return [sign_off for sign_off in pitch.sign_offs.all() if sign_off.round == pitch.round]
+
+
+def _recused(pitch: Pitch) -> set[int]:
+    return {recusal.person_id for recusal in pitch.recusals.all()}
+
+
+def _turn_of(mandates: Iterable[Mandate]) -> Q:
+    """Pitches with an unsigned role of one of the mandates whose holder is not barred from them."""
+    turn = Q(pk__in=[])
+    for holder, roles in _by_holder(mandates):
+        turn |= Q(Exists(_unsigned(OuterRef("pk")).filter(role__in=roles))) & ~_barred(holder)
+    return turn
+
+
+def _barred(person: Person) -> Q:
+    """Pitches of the person's own, those it stepped aside from, and those where it counts in this round already."""
+    recused = Recusal.objects.filter(pitch=OuterRef("pk"), person=person)
+    given = SignOff.objects.filter(pitch=OuterRef("pk"), round=OuterRef("round"))
+    counts = given.filter(Q(person=person) | Q(deputy_for=person))
+    return Q(pitcher=person) | Q(Exists(recused)) | Q(Exists(counts))
+
+
+def _split_counts(person: Person) -> QuerySet[SplitSignature]:
+    signatures = SplitSignature.objects.filter(split=OuterRef("pk"))
+    return signatures.filter(Q(person=person) | Q(deputy_for=person))
+
+
+def _by_holder(mandates: Iterable[Mandate]) -> list[tuple[Person, list[Role]]]:
+    roles: dict[Person, list[Role]] = {}
+    for mandate in mandates:
+        roles.setdefault(mandate.holder, []).append(mandate.role)
+    return list(roles.items())
+
+
+def _seen_as_deputy(mandates: Iterable[Mandate]) -> Q:
+    """What waits for a role of those for whom somebody stands in; a pitch of their own does not wait for them."""
+    seen = Q(pk__in=[])
+    for holder, roles in _by_holder(mandate for mandate in mandates if not mandate.is_own):
+        asked = PitchRole.objects.filter(pitch=OuterRef("pk"), role__in=roles)
+        seen |= Q(Exists(asked), state=Pitch.State.SUBMITTED) & ~Q(pitcher=holder)
+    return seen
 
 
 def _unsigned(pitch: OuterRef | int) -> QuerySet[PitchRole]:

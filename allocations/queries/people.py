@@ -1,14 +1,34 @@
-"""Who holds which role now, who works in which project, and who must sign what."""
+"""Who holds which role now and who stands in for whom, who works in which project, and who must sign what."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from guardian.shortcuts import get_objects_for_user
 
-from allocations.models import Division, Person, Policy, Project, Role, RoleHolder
+from allocations.models import Deputy, Division, Person, Policy, Project, Role, RoleHolder
 
 HOURS_A_DAY = 24
+
+
+@dataclass(frozen=True)
+class Mandate:
+    """A role in which a person may sign now: an own one, or that of `deputy_for`, for whom the person stands in."""
+
+    role: Role
+    holder: Person
+    is_own: bool
+
+    @property
+    def deputy_for(self) -> Person | None:
+        """The holder in whose place the person signs; None for an own role."""
+        return None if self.is_own else self.holder
+
+    @property
+    def said(self) -> dict[str, str]:
+        """For the trail: whom the person stands in for; empty for an own role."""
+        return {} if self.is_own else {"deputy_for": self.holder.username, "deputy_for_name": self.holder.name}
 
 
 def roles_of(person: Person) -> list[Role]:
@@ -26,6 +46,48 @@ def holders_of(roles: Iterable[Role]) -> dict[Role, list[Person]]:
     for row in rows.select_related("person", "role").order_by("person__username"):
         holders[row.role].append(row.person)
     return holders
+
+
+def people_with(*powers: Role.Power) -> list[Person]:
+    """The people with a live account who hold a role of one of the powers now, by login."""
+    held = RoleHolder.objects.filter(role__power__in=powers, during__contains=timezone.now())
+    return list(Person.objects.filter(pk__in=held.values("person"), is_active=True).order_by("username"))
+
+
+def mandates_of(person: Person) -> list[Mandate]:
+    """The roles in which the person may sign now: own ones first, then those of people for whom it stands in.
+
+    A deputy stands in only for somebody who holds the role and has a live account, and for what is signed: a deputy's
+    deputy gains nothing, since only holders are asked for.
+    """
+    if not person.is_active:
+        return []
+    rows = RoleHolder.objects.filter(Q(person=person) | _stood_in_for(deputy=person), during__contains=timezone.now())
+    live = rows.filter(person__is_active=True).select_related("role__division", "person")
+    mandates = [Mandate(row.role, row.person, row.person_id == person.pk) for row in live.order_by("role", "pk")]
+    return sorted(mandates, key=lambda mandate: not mandate.is_own)
+
+
+def deputies_of(roles: Iterable[Role]) -> dict[Role, list[Deputy]]:
+    """Each of the roles -> the deputyships that give power now; `principal` and `deputy` come with the rows."""
+    deputies: dict[Role, list[Deputy]] = {role: [] for role in roles}
+    for row in acting(Deputy.objects.filter(role__in=deputies)).order_by("pk"):
+        deputies[row.role].append(row)
+    return deputies
+
+
+def acting(rows: QuerySet[Deputy]) -> QuerySet[Deputy]:
+    """Those of the deputyships that give power now: in their period, both accounts live, the principal in the role."""
+    now = timezone.now()
+    held = RoleHolder.objects.filter(role=OuterRef("role"), person=OuterRef("principal"), during__contains=now)
+    live = rows.filter(during__contains=now, principal__is_active=True, deputy__is_active=True)
+    return live.filter(Exists(held), role__power=Role.Power.DECIDE).select_related("principal", "deputy", "role")
+
+
+def _stood_in_for(*, deputy: Person) -> Q:
+    now = timezone.now()
+    rows = Deputy.objects.filter(principal=OuterRef("person"), role=OuterRef("role"), deputy=deputy)
+    return Q(Exists(rows.filter(during__contains=now)), role__power=Role.Power.DECIDE)
 
 
 def projects_with(person: Person, permission: str) -> QuerySet[Project]:
@@ -58,7 +120,15 @@ def without_signer(roles: Iterable[Role], *, but: Collection[Person] = ()) -> Ro
 
     `but`: people who may not sign. Roles are tried in the order in which they come.
     """
-    candidates = {role: [p for p in people if p not in but] for role, people in holders_of(roles).items()}
+    return unplaced(holders_of(roles), but=but)
+
+
+def unplaced(holders: Mapping[Role, Iterable[Person]], *, but: Collection[Person] = ()) -> Role | None:
+    """The first role for which no person of its own is left among `holders`, `but` some; None when each has one.
+
+    Deputies are not asked for: whoever signs for a holder uses up that holder, who could sign as well.
+    """
+    candidates = {role: [p for p in people if p not in but] for role, people in holders.items()}
     signer_for: dict[Person, Role] = {}
 
     def place(role: Role, tried: set[Person]) -> bool:

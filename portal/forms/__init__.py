@@ -1,5 +1,6 @@
 """What people type, turned into values; no rule of the business lives here."""
 
+from portal.forms.deputies import DeputyForm, EndDeputyForm
 from portal.forms.grants import EndGrantForm
 from portal.forms.pitches import AskForm, PitchForm, ReasonForm, SignOffForm
 from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
@@ -7,6 +8,8 @@ from portal.forms.splits import SignSplitForm, SplitForm
 
 __all__ = [
     "AskForm",
+    "DeputyForm",
+    "EndDeputyForm",
     "EndGrantForm",
     "EndProjectForm",
     "PitchForm",

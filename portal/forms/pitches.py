@@ -61,9 +61,11 @@ class PitchForm(AskForm):
 class SignOffForm(forms.Form):
     """A signer's answer; `round` is the round that the signer saw."""
 
-    APPROVE, LESS, DECLINE = "approve", "less", "decline"
+    APPROVE, LESS, DECLINE, RECUSE = "approve", "less", "decline", "recuse"
 
-    answer = forms.ChoiceField(choices=[(APPROVE, ""), (LESS, ""), (DECLINE, "")], widget=forms.HiddenInput)
+    answer = forms.ChoiceField(
+        choices=[(APPROVE, ""), (LESS, ""), (DECLINE, ""), (RECUSE, "")], widget=forms.HiddenInput
+    )
     round = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
     role = forms.SlugField(widget=forms.HiddenInput)
     gpus = forms.IntegerField(label=_("GPUs"), required=False, min_value=1, max_value=MOST_GPUS)
@@ -73,7 +75,7 @@ class SignOffForm(forms.Form):
         super().__init__(*args, **kwargs)
         answer = self.data.get("answer")
         self.fields["gpus"].required = answer == self.LESS
-        self.fields["reason"].required = answer == self.DECLINE
+        self.fields["reason"].required = answer in (self.DECLINE, self.RECUSE)
 
 
 class ReasonForm(forms.Form):

@@ -3,7 +3,20 @@
 from django.contrib.auth import views as auth
 from django.urls import URLPattern, URLResolver, path
 
-from portal.views import demo, grants, home, jump, login, notices, pitch_form, pitches, projects, queue, splits
+from portal.views import (
+    demo,
+    deputies,
+    grants,
+    home,
+    jump,
+    login,
+    notices,
+    pitch_form,
+    pitches,
+    projects,
+    queue,
+    splits,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -33,6 +46,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("inbox/read/", notices.inbox_read, name="inbox_read"),
     path("inbox/preferences/", notices.inbox_preferences, name="inbox_preferences"),
     path("inbox/<int:pk>/open/", notices.notice_open, name="notice_open"),
+    path("deputies/", deputies.deputies, name="deputies"),
+    path("deputies/set/", deputies.deputy_set, name="deputy_set"),
+    path("deputies/<int:pk>/end/", deputies.deputy_end, name="deputy_end"),
     path("grants/", grants.grants, name="grants"),
     path("grants/<uuid:public_id>/", grants.grant, name="grant"),
     path("grants/<uuid:public_id>/end/", grants.grant_end, name="grant_end"),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from allocations import queries
-from allocations.models import Grant, Person, Pitch, Role, SignOff
+from allocations.models import Deputy, Grant, Person, Pitch, Recusal, Role, SignOff, signed_name
 
 DONE, NOW, TODO, BAD = "done", "now", "todo", "bad"
 
@@ -38,36 +38,48 @@ class Happening:
 
 @dataclass(frozen=True)
 class Story:
-    """All that the pitch's page tells; `waits_for` are the roles that still must sign this round."""
+    """All that the pitch's page tells; `waits_for` are the roles that still must sign this round.
+
+    `held_for`: one of them that nobody is left to sign for; until somebody gets it the pitch waits.
+    """
 
     steps: list[Step]
     happenings: list[Happening]
     next_sentence: str
     decline: SignOff | None
     waits_for: list[tuple[Role, list[Person]]]
+    held_for: Role | None
     grant: Any
 
 
 def story_of(pitch: Pitch, *, grant: Any) -> Story:
     """The story as of now; `grant` carries `assigned_gpus` and `held_gpus`."""
-    sign_offs = list(pitch.sign_offs.select_related("role", "person"))
-    needed = list(pitch.roles.all())
+    queries.load_signatures(pitch)
+    sign_offs, recusals, needed = list(pitch.sign_offs.all()), list(pitch.recusals.all()), list(pitch.roles.all())
     holders = queries.holders_of(needed)
+    deputies = queries.deputies_of(needed) if pitch.state == Pitch.State.SUBMITTED else {}
     signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}
     is_open = pitch.state == Pitch.State.SUBMITTED
-    waits_for = [(role, holders[role]) for role in needed if is_open and role.pk not in signed]
+    barred = {pitch.pitcher_id, *(recusal.person_id for recusal in recusals), *queries.people_of(signed.values())}
+    left = {role: [person for person in holders[role] if person.pk not in barred] for role in needed}
+    waits_for = [(role, left[role]) for role in needed if is_open and role.pk not in signed]
+    held_for = queries.unplaced(dict(waits_for))
     # A later round began with the signature that put fewer GPUs on the table.
     since = min((s.at for s in signed.values()), default=None) if pitch.round > 1 else pitch.submitted_at
     return Story(
         steps=[
             _pitched(pitch),
-            *(_signature(pitch, role, signed.get(role.pk), holders[role], since) for role in needed),
+            *(
+                _signature(pitch, role, signed.get(role.pk), _names(left[role], deputies.get(role, []), barred), since)
+                for role in needed
+            ),
             *_promise(pitch, grant),
         ],
-        happenings=_happenings(pitch, sign_offs, grant),
+        happenings=_happenings(pitch, sign_offs, recusals, grant),
         next_sentence=_next(pitch, waits_for, grant),
         decline=next((s for s in sign_offs if s.verdict == SignOff.Verdict.DECLINE), None),
         waits_for=waits_for,
+        held_for=held_for,
         grant=grant,
     )
 
@@ -77,17 +89,23 @@ def _pitched(pitch: Pitch) -> Step:
     return Step(_("Pitched"), state, pitch.pitcher.name, pitch.submitted_at or pitch.created_at)
 
 
-def _signature(
-    pitch: Pitch, role: Role, sign_off: SignOff | None, holders: list[Person], since: datetime | None
-) -> Step:
+def _signature(pitch: Pitch, role: Role, sign_off: SignOff | None, names: str, since: datetime | None) -> Step:
     if sign_off:
         declined = sign_off.verdict == SignOff.Verdict.DECLINE
         note = _("declined") if declined else _("signed for %(gpus)s") % {"gpus": sign_off.gpus}
-        return Step(role.name, BAD if declined else DONE, sign_off.person.name, sign_off.at, note)
-    names = ", ".join(person.name for person in holders) or _("nobody holds this role")
+        return Step(role.name, BAD if declined else DONE, sign_off.signer, sign_off.at, note)
     if pitch.state == Pitch.State.SUBMITTED:
         return Step(role.name, NOW, names, since, "waits")
     return Step(role.name, TODO, names)
+
+
+def _names(holders: list[Person], deputies: list[Deputy], barred: set[int]) -> str:
+    """Who may sign: the holders, and whoever stands in for one of them now."""
+    present = {person.pk for person in holders}
+    standing_in = [row for row in deputies if row.principal_id in present and row.deputy_id not in barred]
+    names = [person.name for person in holders]
+    names += [signed_name(row.deputy, row.principal) for row in standing_in]
+    return ", ".join(names) or _("nobody is left for this role")
 
 
 def _promise(pitch: Pitch, grant: Any) -> list[Step]:
@@ -135,12 +153,13 @@ def _next_of_grant(grant: Grant | Any) -> str:
     return _("All GPUs are in the project's hands, proven by readings.")
 
 
-def _happenings(pitch: Pitch, sign_offs: list[SignOff], grant: Any) -> list[Happening]:
+def _happenings(pitch: Pitch, sign_offs: list[SignOff], recusals: list[Recusal], grant: Any) -> list[Happening]:
     """Newest first."""
     told = [Happening(pitch.created_at, _("Draft begun"), pitch.pitcher.name)]
     if pitch.submitted_at:
         told.append(Happening(pitch.submitted_at, _("Submitted"), pitch.pitcher.name, tone="open"))
     told += [_of_sign_off(sign_off) for sign_off in sign_offs]
+    told += [Happening(row.at, _("Stepped aside"), row.person.name, row.reason) for row in recusals]
     if pitch.withdrawn_at:
         told.append(Happening(pitch.withdrawn_at, _("Withdrawn"), ""))
     if grant:
@@ -154,7 +173,7 @@ def _happenings(pitch: Pitch, sign_offs: list[SignOff], grant: Any) -> list[Happ
 
 
 def _of_sign_off(sign_off: SignOff) -> Happening:
-    who = f"{sign_off.role.name}, {sign_off.person.name}"
+    who = f"{sign_off.role.name}, {sign_off.signer}"
     if sign_off.verdict == SignOff.Verdict.DECLINE:
         return Happening(sign_off.at, _("Declined"), who, sign_off.reason, "bad")
     text = _("Signed for %(gpus)s GPUs") % {"gpus": sign_off.gpus}

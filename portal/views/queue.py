@@ -1,4 +1,4 @@
-"""The queue of a signer: one pitch fills the screen, four facts and three answers, the next one at once."""
+"""The queue of a signer: one pitch fills the screen, four facts and four answers, the next one at once."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from allocations import pitches as decisions
-from allocations import queries
+from allocations import queries, recusals
 from allocations.errors import AllocationsError, BadTerms, NotAllowed
 from allocations.models import Pitch, Role, SignOff
 from allocations.queries.standing import standings_of
@@ -38,7 +38,7 @@ def queue(request: HttpRequest) -> HttpResponse:
 def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
     row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
-    if not queries.roles_to_sign(row, request.user):
+    if not queries.mandates_to_sign(queries.load_signatures(row), request.user):
         return redirect("pitch", public_id)
     return _show(request, row)
 
@@ -62,13 +62,17 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
         else:
             messages.success(request, _told(signed, form.cleaned_data["answer"]))
             return _next(request)
-    if queries.roles_to_sign(row, request.user):
+    if queries.mandates_to_sign(row, request.user):
         return _show(request, row, form=form, status=status)
     return _gone(request, form, status)
 
 
 def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> Pitch:
     typed = form.cleaned_data
+    if typed["answer"] == SignOffForm.RECUSE:
+        recusals.recuse(pitch=row, by=request.user, reason=typed["reason"])
+        row.refresh_from_db()
+        return row
     declines = typed["answer"] == SignOffForm.DECLINE
     decisions.sign_off(
         pitch=row,
@@ -84,6 +88,8 @@ def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> Pitch:
 
 
 def _told(row: Pitch, answer: str) -> str:
+    if answer == SignOffForm.RECUSE:
+        return _("You stepped aside: %(pitch)s. The others have been told.") % {"pitch": row.title}
     if row.state == Pitch.State.DECLINED:
         return _("Declined: %(pitch)s.") % {"pitch": row.title}
     if row.state == Pitch.State.GRANTED:
@@ -116,6 +122,7 @@ def _show(
     row = row or (waiting[0] if waiting else None)
     context: dict[str, Any] = {"waiting": waiting, "item": row}
     if row is not None:
+        queries.load_signatures(row)
         context |= _facts(request, row) | {"form": form or SignOffForm()}
         keys = [pitch.pk for pitch in waiting]
         place = keys.index(row.pk) if row.pk in keys else 0
@@ -135,7 +142,7 @@ def _show(
 def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
     """What an executive needs for one pitch; why the ask does not fit, where it does not."""
     return {
-        "my_roles": queries.roles_to_sign(row, request.user),
+        "mandates": queries.mandates_to_sign(row, request.user),
         "is_own_project": queries.projects_with(request.user, "view_project").filter(pk=row.project_id).exists(),
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),

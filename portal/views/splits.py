@@ -54,12 +54,13 @@ def _split_form(data: Any, *, initial: dict[str, Any] | None = None) -> SplitFor
 
 def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: Any) -> HttpResponse:
     person, now = request.user, timezone.now()
+    mandates = queries.mandates_of(person)
     context = {
         "current": queries.effective_split(now),
         "coming": list(queries.coming_splits(now)),
         "models": [_row(room, now) for room in queries.capacities_of(at=now)],
         "divisions": form.divisions,
-        "waiting": [_proposal(split, person) for split in _proposed()],
+        "waiting": [_proposal(split, person, mandates) for split in _proposed()],
         "page": newest_first(queries.splits_visible(), request, size=HISTORY_ROWS),
         "history": _history(now),
         "form": form,
@@ -92,12 +93,13 @@ def _proposed() -> list[Split]:
     return list(queries.splits_visible().filter(state=Split.State.PROPOSED).order_by("starts_at", "pk"))
 
 
-def _proposal(row: Split, person: Person) -> dict[str, Any]:
+def _proposal(row: Split, person: Person, mandates: list[queries.Mandate]) -> dict[str, Any]:
     """A proposal with its signature fields, what it would do, and whether this person signs or withdraws it."""
     signed = {signature.role_id: signature for signature in row.signatures.all()}
-    own = {signature.person_id for signature in row.signatures.all()}
-    mine = [] if person.pk in own else [role for role in queries.roles_of(person) if role.pk not in signed]
-    fields = [{"role": role, "signature": signed.get(role.pk), "mine": role in mine} for role in row.roles.all()]
+    counted = queries.people_of(signed.values())
+    free = [] if person.pk in counted else [each for each in mandates if each.holder.pk not in counted]
+    mine = {mandate.role.pk: mandate for mandate in reversed(free) if mandate.role.pk not in signed}
+    fields = [{"role": role, "signature": signed.get(role.pk), "mine": mine.get(role.pk)} for role in row.roles.all()]
     return {
         "split": row,
         "fields": fields,

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from allocations import grants, pitches, splits
+from allocations import grants, pitches, splits, turns
 from allocations.errors import Stale
 from allocations.locks import lock_row, lock_shares
 from allocations.models import Grant, OutboxMessage, Pitch, SignOff
@@ -71,7 +71,7 @@ class TestOnePitch:
     def test_approved_and_declined_at_once_has_one_outcome(self, world, monkeypatch):
         pitch = half_signed(world)
         second = factories.holder("research-head", "second-head")
-        monkeypatch.setattr(pitches, "_require_turn", Window().after(pitches._require_turn))
+        monkeypatch.setattr(turns, "require_turn", Window().after(turns.require_turn))
 
         outcomes = at_once(
             approving(world, pitch, world.head, "research-head"), declining(world, pitch, second, "research-head")
@@ -103,11 +103,12 @@ class TestOnePitch:
         """Who approves as asked looks first and writes last: in between the other has put fewer on the table."""
         pitch = submit(world)
         looked, lowered = Window(), Window()
-        require_turn, sign = pitches._require_turn, pitches._sign
+        require_turn, sign = turns.require_turn, pitches._sign
 
         def held_turn(row, by, *rest):
-            require_turn(row, by, *rest)
+            mandate = require_turn(row, by, *rest)
             looked.enter()
+            return mandate
 
         def held_sign(row, by, *rest):
             if by == world.chief:
@@ -117,7 +118,7 @@ class TestOnePitch:
             lowered.enter()
             return sign(row, by, *rest)
 
-        monkeypatch.setattr(pitches, "_require_turn", held_turn)
+        monkeypatch.setattr(turns, "require_turn", held_turn)
         monkeypatch.setattr(pitches, "_sign", held_sign)
 
         outcomes = at_once(

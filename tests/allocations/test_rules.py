@@ -4,7 +4,7 @@ import pytest
 
 from allocations import queries, rules
 from allocations.errors import NotAllowed
-from allocations.models import Person, PitchRole, Project, Split
+from allocations.models import Deputy, Person, PitchRole, Project, Split
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +33,8 @@ DOORS = {
     "withdraw_split": ("split", {"ceo", "ceo-applications"}),
     "create_project": ("", {"ops", "admin"}),
     "back_date": ("", {"ops"}),
+    "see_deputies": ("", DECIDERS | {"admin"}),
+    "set_deputy": ("deputyship", {"chief-scientist", "admin"}),
     "propose_plan": ("", {"ops"}),
     "commit_plan": ("", {"ops"}),
     "cordon_node": ("", {"ops"}),
@@ -52,6 +54,7 @@ def rows(lab):
         "project": lab.project,
         "grant": factories.grant(lab.project),
         "split": split,
+        "deputyship": Deputy(principal=lab.chief, deputy=lab.stranger, role=lab.role("chief-scientist")),
     }
 
 
@@ -81,6 +84,8 @@ def test_a_superuser_without_a_role_administers_and_no_more(lab, rows):
     assert {action for action, (row, _allowed) in DOORS.items() if rules.can(root, action, rows[row])} == {
         "see_fleet",
         "administer",
+        "see_deputies",
+        "set_deputy",
     }
 
 

@@ -18,7 +18,7 @@ from tests import factories
 
 ALL = ["Home", "Queue", "Pitches", "Split", "Grants", "Projects", "Reshuffle", "Fleet", "Trail"]
 STAFF = ["Home", "Pitches", "Grants", "Projects", "Fleet"]
-DECIDER = ["Home", "Queue", "Pitches", "Split", "Grants", "Projects", "Fleet", "Trail"]
+DECIDER = ["Home", "Queue", "Pitches", "Split", "Deputies", "Grants", "Projects", "Fleet", "Trail"]
 READER = ["Home", "Pitches", "Split", "Grants", "Projects", "Fleet", "Trail"]
 
 
@@ -35,7 +35,7 @@ def _places(page: str) -> list[str]:
         ("chief-scientist", DECIDER),
         ("ceo", DECIDER),
         ("auditor", READER),
-        ("admin", READER),
+        ("admin", [*READER[:3], "Deputies", *READER[3:]]),
         ("ops", [*READER[:-2], "Reshuffle", *READER[-2:]]),
     ],
 )
