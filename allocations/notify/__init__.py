@@ -2,12 +2,11 @@
 
 from allocations.notify.inbox import mark_all_read, mark_read, notices_of, set_preferences, unread_of
 from allocations.notify.quiet import quiet_until
-from allocations.notify.tell import Text, address, link, page, tell, tell_each
+from allocations.notify.tell import Text, address, page, tell, tell_each
 
 __all__ = [
     "Text",
     "address",
-    "link",
     "mark_all_read",
     "mark_read",
     "notices_of",

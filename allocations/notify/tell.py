@@ -62,11 +62,6 @@ def page(*parts: object) -> str:
     return "/".join(["", *map(str, parts), ""])
 
 
-def link(*parts: object) -> str:
-    """The address of a page of the portal, for the body of a message."""
-    return address(page(*parts))
-
-
 def address(path: str) -> str:
     """A page's path as a whole address, as it stands in what leaves the building; "" for no page."""
     return settings.PORTAL_URL.rstrip("/") + path if path else ""
