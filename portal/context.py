@@ -34,7 +34,7 @@ class Place:
 
 PLACES = [
     Place("home", gettext_lazy("Home"), "home", frozenset({"home"})),
-    Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item"})),
+    Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item", "pitch_sign"})),
     Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),
     Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
     Place(

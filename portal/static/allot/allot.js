@@ -116,4 +116,5 @@
   document.addEventListener("htmx:timeout", () => say(body.dataset.textOffline));
   document.addEventListener("htmx:responseError", () => say(body.dataset.textBroken));
   watchToasts();
+  document.querySelector("main .is-invalid")?.focus();
 })();
