@@ -7,7 +7,7 @@ NODES ?= 777
 FLEET ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo up test check bench bench-poll drill lock clean
+.PHONY: demo up test check bench bench-poll bench-pages drill lock clean
 
 # exec: Ctrl-C reaches the supervisor once, and nothing stands between it and the terminal.
 demo: $(VENV)/requirements.stamp
@@ -29,10 +29,14 @@ check: $(VENV)/requirements-dev.stamp
 	$(RUN) manage.py check
 
 bench: $(VENV)/requirements-dev.stamp
-	@set -e; for file in tests/benchmarks/bench_*.py; do $(RUN) -m tests.benchmarks.$$(basename $$file .py); done
+	@failed=0; for file in tests/benchmarks/bench_*.py; do \
+	  $(RUN) -m tests.benchmarks.$$(basename $$file .py) || failed=1; done; exit $$failed
 
 bench-poll: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.benchmarks.bench_poll --nodes $(NODES)
+
+bench-pages: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.benchmarks.bench_pages
 
 drill: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.drill $(if $(FLEET),--fleet $(FLEET))

@@ -77,6 +77,7 @@ TEMPLATES = [
                 "portal.context.frame",
             ],
             "builtins": ["portal.templatetags.allot"],
+            "libraries": {"heroicons": "portal.templatetags.icons"},  # the package's own tags, drawn once
         },
     }
 ]

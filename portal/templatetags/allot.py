@@ -11,21 +11,22 @@ from django import template
 from django.conf import settings
 from django.forms import BoundField
 from django.forms.widgets import CheckboxInput, CheckboxSelectMultiple, RadioSelect, Select
-from django.template.defaultfilters import date as format_date
 from django.utils import timezone
+from django.utils.dates import MONTHS_3
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from heroicons.templatetags.heroicons import heroicon_micro
 
 from allocations import days
+from portal.templatetags.icons import heroicon_micro
 
 register = template.Library()
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 DAYS_AS_DATE = 45  # beyond some weeks a date says more than a number of days
 NOTHING = "\N{EN DASH}"  # where there is no number and no time
+SELECTED = SafeString(" selected")
 BAR_WIDTH = 1000  # user units of a bar's drawing, whatever its width on the page
 
 # state -> (tone, icon); a pill has a word and an icon, never colour alone
@@ -91,14 +92,21 @@ def age(at: datetime | None) -> str | SafeString:
     if abs(seconds) < MINUTE_S:
         words = _("just now")
     elif abs(seconds) >= DAYS_AS_DATE * DAY_S:
-        words = format_date(local, "j M Y")
+        words = _day(local)
     elif seconds > 0:
         words = _("%(span)s ago") % {"span": _words(seconds)}
     else:
         words = _("in %(span)s") % {"span": _words(-seconds)}
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), format_date(local, "j M Y, H:i T"), words
-    )
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), _exact(local), words)
+
+
+def _day(at: date) -> str:
+    return f"{at.day} {str(MONTHS_3[at.month]).title()} {at.year}"
+
+
+def _exact(local: datetime) -> str:
+    """The instant as Django's "j M Y, H:i T" says it; a list has a hundred of them."""
+    return f"{_day(local)}, {local:%H:%M} {local.tzname()}"
 
 
 @register.filter
@@ -123,16 +131,16 @@ def day(value: date | datetime | None) -> str | SafeString:
         return format_html(
             '<time datetime="{}" title="{}">{}</time>',
             value.isoformat(),
-            format_date(local, "j M Y, H:i T"),
-            format_date(local, "j M Y"),
+            _exact(local),
+            _day(local),
         )
-    return format_date(value, "j M Y")
+    return _day(value)
 
 
 @register.filter
 def last_day(until: datetime | None) -> str:
     """The last day, in the site's zone, of something that runs until that instant; a dash for none."""
-    return NOTHING if until is None else format_date(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)), "j M Y")
+    return NOTHING if until is None else _day(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)))
 
 
 @register.filter
@@ -231,6 +239,13 @@ def said(value: object) -> object:
 def stands_since(pitch: Any) -> datetime | None:
     """Since when a pitch stands as it does."""
     return pitch.withdrawn_at or pitch.decided_at or pitch.submitted_at or pitch.created_at
+
+
+@register.simple_tag
+def options(choices: Sequence[tuple[str, str]], chosen: str) -> SafeString:
+    """The options of a select, of pairs of value and word; drawn at once, since a lab has a thousand projects."""
+    marked = ((value, SELECTED if value == chosen else "", word) for value, word in choices)
+    return format_html_join("", '<option value="{}"{}>{}</option>', marked)
 
 
 @register.simple_tag

@@ -43,7 +43,7 @@ def grants(request: HttpRequest) -> HttpResponse:
         "page": newest_first(_at_time(rows, chosen), request),
         "times": TIMES.items(),
         "time": chosen,
-        "projects": queries.projects_visible_to(request.user).order_by("name"),
+        "projects": queries.projects_visible_to(request.user).order_by("name").values_list("slug", "name"),
         "project": project,
         "now": timezone.now(),
     }

@@ -38,7 +38,7 @@ def pitches(request: HttpRequest) -> HttpResponse:
         "states": Pitch.State.choices,
         "state": request.GET.get("state", ""),
         "mine": request.GET.get("mine", ""),
-        "projects": queries.projects_visible_to(person).order_by("name"),
+        "projects": queries.projects_visible_to(person).order_by("name").values_list("slug", "name"),
         "project": request.GET.get("project", ""),
         "can_pitch": projects_to_pitch_for(person).exists(),
     }
