@@ -171,6 +171,7 @@ RULES: dict[str, Rule] = {
         lambda _row: _with_power(Power.DECIDE, Power.ADMINISTER),
     ),
     "set_deputy": Rule(_sets_deputy, lambda row: [row.principal.name, row.role.name, *_with_power(Power.ADMINISTER)]),
+    "use_desk": _by_power(Power.DECIDE),
     "propose_plan": _by_power(Power.OPERATE),
     "commit_plan": _by_power(Power.OPERATE),
     "cordon_node": _by_power(Power.OPERATE),

@@ -35,6 +35,13 @@ class Place:
 PLACES = [
     Place("home", gettext_lazy("Home"), "home", frozenset({"home"})),
     Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item", "pitch_sign"})),
+    Place(
+        "desk",
+        gettext_lazy("Desk"),
+        "presentation-chart-bar",
+        frozenset({"desk", "desk_try", "desk_decide", "desk_minutes"}),
+        "use_desk",
+    ),
     Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),
     Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
     Place(
@@ -142,7 +149,7 @@ class Frame:
         return [DemoPerson(p.pk, p.username, p.name, ", ".join(parts.get(p.pk, [_("Staff")]))) for p in people]
 
     def _can_use(self, place: Place) -> bool:
-        if place.name == "queue":
+        if place.name in ("queue", "desk"):
             return any(mandate.role.power == Role.Power.DECIDE for mandate in self.mandates)
         if place.name == "deputies":
             sets = {Role.Power.DECIDE, Role.Power.ADMINISTER}

@@ -321,6 +321,12 @@ def percent(value: Decimal) -> str:
 
 
 @register.filter
+def one_line(text: str) -> str:
+    """A text without its line breaks, for a line of a list."""
+    return " ".join(text.split())
+
+
+@register.filter
 def has_models(split: Any) -> bool:
     """Whether a split has lines for single GPU models; from prefetched lines."""
     return any(line.model_id for line in split.lines.all())

@@ -1,0 +1,48 @@
+"""The sentences that the desk says on the server and in the browser alike, and how it writes days and numbers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from portal.templatetags.allot import number
+
+NAMED_ROWS = 4  # a sentence with more numbers is not read
+
+
+def words() -> dict[str, str]:
+    """The sentences that server and browser both say."""
+    return {
+        "nothing": _("Nothing is marked. Mark pitches to see what they leave for the others."),
+        "summary": _("%(n)s marked: %(peak)s GPUs at the peak, %(hours)s GPU-hours, %(left)s at the tightest moment."),
+        "out": _("%(out)s of them no longer fit."),
+        "left": _("%(n)s left"),
+        "over": _("%(n)s over"),
+        "week": _("Week of %(day)s: %(promised)s promised, %(taken)s marked here, %(left)s."),
+        "fits": _("fits"),
+        "short": _("%(n)s short from %(day)s"),
+        "some": _("; %(n)s fit"),
+        "more": _("%(rows)s and %(n)s more"),
+        "sign": _("You approve %(approve)s and decline %(decline)s."),
+        "others": _("%(n)s marked ones wait for others' signatures and stay as they are."),
+        "none": _("Nothing to decide is marked."),
+        "moved": _("%(title)s is now number %(n)s."),
+    }
+
+
+def left_of(gpus: int) -> str:
+    if gpus < 0:
+        return words()["over"] % {"n": number(-gpus)}
+    return words()["left"] % {"n": number(gpus)}
+
+
+def day_of(at: datetime) -> str:
+    return date_format(timezone.localtime(at), "j M")
+
+
+def numbers_of(ranks: Sequence[int]) -> str:
+    named = ", ".join(f"#{rank}" for rank in ranks[:NAMED_ROWS])
+    more = len(ranks) - NAMED_ROWS
+    return _("%(rows)s and %(n)s more") % {"rows": named, "n": more} if more > 0 else named

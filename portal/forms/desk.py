@@ -1,0 +1,70 @@
+"""What a decider has marked on the desk: ranks, numbers, reasons, what is taken and what is declined."""
+
+from dataclasses import dataclass, field
+from typing import Self
+from uuid import UUID
+
+from django.http import QueryDict
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The round that the person saw and the role to sign in; no role where it is not the person's turn."""
+
+    round: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Marks:
+    """By the pitch's public id, as typed; what cannot be read is as if it was not there."""
+
+    ranks: dict[str, str] = field(default_factory=dict)
+    gpus: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    taken: dict[str, Seen] = field(default_factory=dict)
+    declined: dict[str, Seen] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, typed: QueryDict) -> Self:
+        """The marks of a form that was sent."""
+        return cls(
+            ranks=_by_key(typed, "rank-"),
+            gpus=_by_key(typed, "gpus-"),
+            reasons=_by_key(typed, "reason-"),
+            taken=_seen(typed.getlist("take")),
+            declined=_seen(typed.getlist("decline")),
+        )
+
+    def rank_of(self, key: str, place: int) -> int:
+        """The typed rank; the place among those that wait where none was typed."""
+        typed = self.ranks.get(key, "").strip()
+        return int(typed) if typed.isdecimal() and len(typed) < 10 else place
+
+    def gpus_of(self, key: str, *, most: int) -> int:
+        """The typed number for the arithmetic, from 1 to what is on the table; all of it where none was typed."""
+        typed = self.gpus.get(key, "").strip()
+        return min(max(int(typed), 1), most) if typed.isdecimal() and len(typed) < 10 else most
+
+
+def _by_key(typed: QueryDict, prefix: str) -> dict[str, str]:
+    return {name[len(prefix) :]: typed[name] for name in typed if name.startswith(prefix)}
+
+
+def _seen(values: list[str]) -> dict[str, Seen]:
+    """Each value is `public id:round:role`."""
+    found = {}
+    for value in values:
+        key, _, rest = value.partition(":")
+        seen_round, _, role = rest.partition(":")
+        if _is_uuid(key) and seen_round.isdecimal():
+            found[key] = Seen(int(seen_round[:9]), role)
+    return found
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""The decision desk in a browser: what is marked shows at once, by the same rule as the server's."""
+
+import json
+from datetime import timedelta
+
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from allocations.desk import judge
+from allocations.models import Pitch, SignOff
+from tests import factories
+from tests.allocations.desk.cases import table
+
+CASES = 300
+
+
+def _lab_with(lab, *sizes: int, gpus: int = 64) -> list[Pitch]:
+    """Research may promise 60 % of so many H100; a pitch of each size, half of it as its least."""
+    factories.split()
+    factories.fleet(gpus=gpus)
+    return [
+        factories.submitted(
+            lab.project, lab.pitcher, title=f"Pitch {number}", gpus=size, min_gpus=max(1, size // 2),
+            days=14 * (1 + number % 3), start_on=timezone.now().date() + timedelta(days=7 * (number % 4)),
+        )
+        for number, size in enumerate(sizes, start=1)
+    ]  # fmt: skip
+
+
+def test_what_is_marked_shows_at_once_what_falls_out(visit, lab):
+    _lab_with(lab, 30, 30)
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.keyboard.press("j")
+        page.keyboard.press("Space")
+
+        out = page.locator(".desk-row.is-out")
+        expect(out).to_have_count(1)
+        assert out.locator("[data-desk-outcome]").inner_text().startswith("22 short from ")
+        assert page.locator(".desk-row.is-taken [data-desk-displaced]").inner_text() == "#2"
+        page.keyboard.press("j")
+        page.keyboard.press("Space")
+        expect(page.locator("[data-desk-left]")).to_have_text("22 over")
+        heights = page.locator(".desk-week .over").evaluate_all("boxes => boxes.map((b) => +b.getAttribute('height'))")
+        assert max(heights) > 0
+        page.keyboard.press("K")
+        titles = page.locator(".desk-row .row-link").all_inner_texts()
+        assert titles == ["Pitch 2", "Pitch 1"]
+        assert session.complaints == []
+
+
+def test_the_suggested_set_comes_by_a_key_and_says_why(visit, lab):
+    _lab_with(lab, 30, 30, 8)
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.keyboard.press("s")
+        page.wait_for_selector(".desk-suggestion")
+
+        assert page.locator("#suggestion-title").inner_text() == "Suggested set: #1, #2, #3"
+        assert page.locator(".desk-row.is-out").count() == 0
+        assert page.locator(".desk-row.is-taken").count() == 3
+        assert session.complaints == []
+    assert SignOff.objects.count() == 0
+
+
+def test_the_browser_and_the_server_judge_alike(visit, lab):
+    cases = table(CASES, seed=11)
+    _lab_with(lab, 8)
+    with visit(lab.chief) as session:
+        session.page.goto("/desk/")
+        found = session.page.evaluate(
+            """cases => cases.map(([room, asks, taken]) => {
+                 const judged = window.allotDesk.judge(room, asks, new Map(taken));
+                 return [judged.left, asks.map(({key}) => {
+                   const {fits, short, free, at, displaces} = judged.findings.get(key);
+                   return [fits, short, free, at, displaces];
+                 })];
+               })""",
+            [
+                [
+                    case.room,
+                    [{"key": ask.key, "first": ask.first, "last": ask.last, "gpus": ask.gpus} for ask in case.asks],
+                    list(case.taken.items()),
+                ]
+                for case in cases
+            ],
+        )
+
+    expected = []
+    for case in cases:
+        judged = judge(case.room, case.asks, case.taken)
+        findings = [judged.findings[ask.key] for ask in case.asks]
+        expected.append(
+            [list(judged.left), [[f.fits, f.short_gpus, f.free_gpus, f.at, list(f.displaces)] for f in findings]]
+        )
+    assert found == json.loads(json.dumps(expected))

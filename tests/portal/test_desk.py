@@ -1,0 +1,315 @@
+"""The decision desk: what competes side by side, what fits, many decided in one act, the minutes of it."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from allocations.models import Grant, Pitch, SignOff
+from portal.views.desk import MOST_DECIDED
+from tests import factories
+
+
+@pytest.fixture
+def fleet(lab):
+    """32 H100 of which Research may promise 19."""
+    factories.split()
+    return factories.fleet(gpus=32)
+
+
+@pytest.fixture
+def three(lab, fleet):
+    """Three pitches of 8, 8 and 8 for 14 days from today: two of them fit."""
+    return [
+        factories.submitted(lab.project, lab.pitcher, title=title, gpus=8, min_gpus=2)
+        for title in ("First", "Second", "Third")
+    ]
+
+
+def _marks(pitches, *, taken=(), declined=(), role="chief-scientist", gpus=None, reasons=None) -> dict:
+    """The form as a browser sends it: `taken` and `declined` are places among the pitches."""
+    typed = {"division": "research", "model": "H100", "take": [], "decline": []}
+    for place, pitch in enumerate(pitches):
+        key = str(pitch.public_id)
+        typed |= {
+            f"rank-{key}": str(place + 1),
+            f"gpus-{key}": str((gpus or {}).get(place, pitch.offered_gpus)),
+            f"reason-{key}": (reasons or {}).get(place, ""),
+        }
+        for name, places in (("take", taken), ("decline", declined)):
+            if place in places:
+                typed[name].append(f"{key}:{pitch.round}:{role}")
+    return typed
+
+
+def _outcomes(page: str) -> list[str]:
+    """Each pitch's outcome by the page, in the order of the rows."""
+    return re.findall(r"<span data-desk-outcome>(.*?)</span>", page)
+
+
+def _displaced(page: str) -> list[str]:
+    return re.findall(r"<span data-desk-displaced>(.*?)</span>", page)
+
+
+def _said(page: str) -> list[tuple[str, str]]:
+    """(title, sentence) of each answer that was given."""
+    found = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a><span>(.*?)</span></li>', page, re.S)
+    return [(title, " ".join(re.sub(r"<[^>]+>", "", sentence).split())) for title, sentence in found]
+
+
+class TestWhatFits:
+    def test_pitches_that_fit_alone_say_what_they_displace(self, client, lab, three):
+        factories.grant(lab.project, gpus=8)  # 11 of 19 are left
+        client.force_login(lab.chief)
+
+        page = client.get("/desk/").content.decode()
+
+        assert _outcomes(page) == ["fits", "fits", "fits"]
+        assert _displaced(page) == ["#2, #3", "#1, #3", "#1, #2"]
+
+    def test_what_is_marked_leaves_less_for_the_others(self, client, lab, three):
+        client.force_login(lab.chief)
+        today = timezone.localtime(timezone.now())
+
+        page = client.post("/desk/try/", _marks(three, taken=[0, 1])).content.decode()
+
+        assert _outcomes(page) == ["fits", "fits", f"5 short from {today.day} {today:%b}; 3 fit"]
+        assert _displaced(page) == ["#3", "#3", ""]
+
+    def test_the_highest_ranks_come_first_and_the_lowest_falls_out(self, client, lab, three):
+        client.force_login(lab.chief)
+        typed = _marks(three, taken=[0, 1, 2])
+        typed[f"rank-{three[2].public_id}"] = "0"
+
+        page = client.post("/desk/try/", typed).content.decode()
+
+        titles = re.findall(r'rel="noopener">(.*?)</a>', page)
+        assert titles == ["Third", "First", "Second"]
+        assert [each.split(" from")[0] for each in _outcomes(page)] == ["fits", "fits", "5 short"]
+        assert page.count('class="debt">5 over<') == 1
+
+    def test_pitches_at_other_times_do_not_compete(self, client, lab, fleet):
+        later = timezone.now().date() + timedelta(days=14)
+        factories.submitted(lab.project, lab.pitcher, title="Now", gpus=16)
+        factories.submitted(lab.project, lab.pitcher, title="Then", gpus=16, start_on=later + timedelta(days=1))
+        client.force_login(lab.chief)
+
+        page = client.get("/desk/").content.decode()
+
+        assert _displaced(page) == ["", ""]
+
+    def test_the_bar_names_the_grants_of_each_week(self, client, lab, fleet):
+        factories.grant(lab.project, gpus=8)
+        client.force_login(lab.chief)
+
+        page = client.get("/desk/").content.decode()
+
+        titles = re.findall(r"<title>(.*?)</title>", page)[1:]
+        assert len(titles) == 26
+        assert [title.endswith("11 left. Protein folding 8") for title in titles[:3]] == [True, True, False]
+        assert titles[3].endswith("0 promised, 0 marked here, 19 left. no grants")
+
+    def test_the_suggested_set_is_marked_and_says_why(self, client, lab, three):
+        factories.submitted(lab.project, lab.pitcher, title="Too large", gpus=20)
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/try/", _marks(three) | {"do": "suggest"}).content.decode()
+
+        assert re.findall(r"Suggested set: (.*?)</h2>", page) == ["#1, #2, #3"]
+        assert "Proven: no other set that fits holds more of your ranking." in page
+        assert re.findall(r"<li>(#4.*?)</li>", page) == ["#4 Too large: does not fit even alone"]
+        assert [int(each) for each in re.findall(r'name="gpus-[^"]*" value="(\d+)"', page)] == [8, 8, 2, 20]
+        assert SignOff.objects.count() == 0
+
+
+class TestDecidingMany:
+    def test_each_is_signed_and_the_page_says_what_came_of_it(self, client, lab, three):
+        client.force_login(lab.head)
+        client.post("/desk/decide/", _marks(three, taken=[0, 1], role="research-head"))
+        client.force_login(lab.chief)
+
+        page = client.post(
+            "/desk/decide/", _marks(three, taken=[0, 1], declined=[2], reasons={2: "Not this month."})
+        ).content.decode()
+
+        assert _said(page) == [
+            ("First", "Granted: 8 H100. It is now a need until GPUs are assigned."),
+            ("Second", "Granted: 8 H100. It is now a need until GPUs are assigned."),
+            ("Third", "Declined, and the pitcher is told why."),
+        ]
+        assert Grant.objects.count() == 2
+
+    def test_pressed_twice_is_decided_once(self, client, lab, three):
+        client.force_login(lab.chief)
+        typed = _marks(three, taken=[0, 1], declined=[2], gpus={1: 4}, reasons={2: "Not this month."})
+
+        pages = [client.post("/desk/decide/", typed).content.decode() for _press in range(2)]
+
+        assert _said(pages[0]) == _said(pages[1])
+        assert list(SignOff.objects.values_list("pitch__title", "verdict", "gpus")) == [
+            ("First", "approve", 8),
+            ("Second", "approve", 4),
+            ("Third", "decline", 8),
+        ]
+
+    def test_what_no_longer_fits_is_refused_and_the_others_stand(self, client, lab, three):
+        client.force_login(lab.head)
+        client.post("/desk/decide/", _marks(three, taken=[0, 1, 2], role="research-head"))
+        client.force_login(lab.chief)
+
+        page = client.post(
+            "/desk/decide/", _marks(three, taken=[0, 1, 2], reasons={2: "It pays off."})
+        ).content.decode()
+
+        said = _said(page)
+        assert [title for title, _ in said] == ["First", "Second", "Third"]
+        assert said[2][1].startswith("Not decided. Research has 3 of 19 H100 left")
+        assert (Grant.objects.count(), SignOff.objects.filter(person=lab.chief).count()) == (2, 2)
+        assert re.findall(r'name="reason-[^"]*" value="([^"]*)"', page) == ["It pays off."]
+        assert re.findall(r'name="take"[^>]* (checked)', page) == ["checked"]
+
+    def test_a_decline_without_reason_keeps_its_mark(self, client, lab, three):
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", _marks(three, declined=[0])).content.decode()
+
+        assert _said(page) == [("First", "Not decided. Say why: the pitcher reads it.")]
+        assert re.findall(r'name="decline"[^>]* (checked)', page) == ["checked"]
+        assert SignOff.objects.count() == 0
+
+    def test_terms_that_changed_meanwhile_are_not_signed(self, client, lab, three):
+        typed = _marks(three, taken=[0])
+        client.force_login(lab.head)
+        client.post("/desk/decide/", _marks(three, taken=[0], gpus={0: 4}, role="research-head"))
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", typed).content.decode()
+
+        assert _said(page) == [
+            ("First", "Not decided. The terms have changed since you looked: 4 GPUs are on the table now.")
+        ]
+
+    @pytest.mark.parametrize("typed", ["", "many", "-3"])
+    def test_a_number_that_is_none_is_refused_and_kept(self, client, lab, three, typed):
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", _marks(three, taken=[0], gpus={0: typed})).content.decode()
+
+        assert _said(page) == [("First", "Not decided. Type how many GPUs, as a whole number.")]
+        assert re.findall(rf'name="gpus-{three[0].public_id}" value="([^"]*)"', page) == [typed]
+
+    def test_more_than_one_sitting_holds_is_refused_as_a_whole(self, client, lab, fleet):
+        many = [
+            factories.submitted(lab.project, lab.pitcher, title=f"Number {n}", gpus=1) for n in range(MOST_DECIDED + 1)
+        ]
+        client.force_login(lab.chief)
+
+        answer = client.post("/desk/decide/", _marks(many, taken=range(len(many))))
+
+        page = answer.content.decode()
+        assert answer.status_code == 422
+        assert "21 are marked. Decide at most 20 at once" in page
+        assert SignOff.objects.count() == 0
+        assert len(re.findall(r'name="take"[^>]* checked', page)) == MOST_DECIDED + 1
+
+    def test_nobody_decides_an_own_pitch_here_either(self, client, lab, fleet):
+        factories.member(lab.project, lab.chief)
+        own = factories.submitted(lab.project, lab.chief, gpus=4)
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", _marks([own], taken=[0])).content.decode()
+
+        assert _said(page)[0][1].startswith("Not decided. Nobody signs a pitch of their own.")
+        assert Pitch.objects.get(pk=own.pk).state == Pitch.State.SUBMITTED
+
+
+class TestWhoSees:
+    @pytest.mark.parametrize(
+        ("login", "status"),
+        [
+            ("chief-scientist", 200),
+            ("research-head", 200),
+            ("ceo-applications", 200),
+            ("ceo", 200),
+            ("pitcher", 403),
+            ("lead", 403),
+            ("stranger", 403),
+            ("ops", 403),
+            ("auditor", 403),
+            ("admin", 403),
+        ],
+    )
+    def test_the_desk_is_for_those_who_decide(self, client, lab, three, login, status):
+        client.force_login(lab.everyone[login])
+
+        answers = [client.get(reverse(name)).status_code for name in ("desk", "desk_minutes", "desk_minutes_file")]
+        answers += [client.post(reverse(name), {}).status_code for name in ("desk_try",)]
+
+        assert answers == [status] * 4
+
+    def test_a_decider_sees_the_own_division_only(self, client, lab, three):
+        factories.submitted(
+            lab.applied_project, lab.applied_pitcher, title="Of the others", gpus=2, roles=["ceo-applications"]
+        )
+        titles = {}
+
+        for login in ("chief-scientist", "ceo-applications"):
+            client.force_login(lab.everyone[login])
+            page = client.get("/desk/?division=applied&model=H100").content.decode()
+            titles[login] = re.findall(r'rel="noopener">(.*?)</a>', page)
+
+        assert titles == {"chief-scientist": ["First", "Second", "Third"], "ceo-applications": ["Of the others"]}
+
+    def test_a_lab_without_gpus_has_an_empty_desk(self, client, lab):
+        client.force_login(lab.chief)
+
+        answer = client.get("/desk/")
+
+        assert answer.status_code == 200
+        assert "There is no budget to decide on yet" in answer.content.decode()
+
+
+class TestMinutes:
+    def test_the_minutes_say_who_decided_what_and_why(self, client, lab, three):
+        client.force_login(lab.chief)
+        client.post(
+            "/desk/decide/",
+            _marks(three, taken=[0], declined=[2], gpus={0: 4}, reasons={0: "Four will do.", 2: "Not now.\nLater."}),
+        )
+
+        page = client.get("/desk/minutes/").content.decode()
+        text = client.get("/desk/minutes.md").content.decode()
+
+        assert re.findall(r"<h2><a[^>]*>(.*?)</a>", page) == ["First", "Third"]
+        assert re.findall(r"<blockquote>(.*?)</blockquote>", page, re.S) == ["Four will do.", "Not now.\nLater."]
+        assert [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith("- ")] == [
+            "approved 4 GPUs. Four will do.",
+            "declined. Not now. Later.",
+        ]
+
+    @pytest.mark.parametrize(
+        ("days", "status"),
+        [
+            ("from=2026-01-01&to=2026-01-05", 200),
+            ("from=2026-01-05&to=2026-01-01", 422),
+            ("from=yesterday", 422),
+            ("from=2026-01-01&to=2027-01-01", 422),
+            ("from=9999-12-31", 422),
+        ],
+    )
+    def test_days_that_are_none_are_refused_in_words(self, client, lab, days, status):
+        client.force_login(lab.chief)
+
+        answers = [client.get(f"/desk/{page}?{days}") for page in ("minutes/", "minutes.md")]
+
+        assert [answer.status_code for answer in answers] == [status, status]
+
+    def test_minutes_of_another_day_are_empty(self, client, lab, three):
+        client.force_login(lab.chief)
+        client.post("/desk/decide/", _marks(three, taken=[0]))
+
+        page = client.get("/desk/minutes/?from=2026-01-01&to=2026-01-05").content.decode()
+
+        assert "Nothing was decided on these days" in page
