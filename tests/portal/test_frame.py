@@ -18,7 +18,7 @@ from tests import factories
 
 ALL = ["Home", "Queue", "Pitches", "Split", "Grants", "Projects", "Reshuffle", "Fleet", "Trail"]
 STAFF = ["Home", "Pitches", "Grants", "Projects", "Fleet"]
-DECIDER = ["Home", "Queue", "Pitches", "Split", "Deputies", "Grants", "Projects", "Fleet", "Trail"]
+DECIDER = ["Home", "Queue", "Desk", "Pitches", "Split", "Deputies", "Grants", "Projects", "Fleet", "Trail"]
 READER = ["Home", "Pitches", "Split", "Grants", "Projects", "Fleet", "Trail"]
 
 
