@@ -2,12 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from allocations import planner
 from allocations.models import Project
 
 GIVING = (planner.Source.FREE, planner.Source.ENDED, planner.Source.WINDING_DOWN)  # in the order they are taken
+SOONEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -49,10 +50,13 @@ def supply(snapshot: planner.Snapshot) -> Supply:
         if key not in donors:
             donors[key] = Donor(unit.source, unit.holder, projects.get(unit.holder), unit.model)
         _add(donors[key], unit)
-    order = sorted(
-        donors.values(), key=lambda donor: (donor.model, GIVING.index(donor.source), -donor.gpus, donor.holder)
-    )
-    return Supply(donors=order, left=dict(sorted(left.items())))
+    return Supply(donors=sorted(donors.values(), key=_rank), left=dict(sorted(left.items())))
+
+
+def _rank(donor: Donor) -> tuple[str, int, datetime, int, str]:
+    winds_down = donor.source is planner.Source.WINDING_DOWN
+    promised_at = donor.releases_at if winds_down and donor.releases_at else SOONEST
+    return donor.model, GIVING.index(donor.source), promised_at, -donor.gpus, donor.holder
 
 
 def _add(donor: Donor, unit: planner.Unit) -> None:

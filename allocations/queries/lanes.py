@@ -23,7 +23,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from allocations.models import Move, Plan, PlanStep
+from allocations.models import Move, Plan, PlanStep, Project
 
 DONE_SHOWN = timedelta(hours=1)  # what has just arrived; later the plan's page tells
 LANES = [*Move.OPEN, Move.State.DONE]
@@ -38,11 +38,16 @@ _SINCE = {
     Move.State.DONE: "done_at",
     Move.State.FAILED: "failed_at",
 }
+_TOLD = (
+    "plan__public_id", "from_holder", "goes_to", "model", "state", "fault", "gpus", "nodes", "processes", "tries",
+    "since", "from_name", "to_name",
+)  # fmt: skip
 
 
 class Group(NamedTuple):
     """GPUs of one plan that go the same way and are equally far. `since`: when the first of them came into the state.
 
+    The names are the projects' ("" nobody); a holder that is no project's slug is its own name.
     `running`: processes that their drains still wait for; `fault`: why the last calls failed, a code, "" for none.
     """
 
@@ -57,6 +62,8 @@ class Group(NamedTuple):
     running: int
     attempts: int
     since: datetime
+    from_name: str
+    to_name: str
 
 
 def lanes(*, plan: Plan | None = None) -> list[Group]:
@@ -68,11 +75,12 @@ def lanes(*, plan: Plan | None = None) -> list[Group]:
     )  # fmt: skip
     stamps = [When(state=state, then=F(stamp)) for state, stamp in _SINCE.items()]
     since = Min(Coalesce(Case(*stamps, default=F("superseded_at")), F("proposed_at"), output_field=DateTimeField()))
+    names = Project.objects.filter(slug=OuterRef("from_holder")).values("name")
     rows: QuerySet[Any] = (
         moves.order_by()
-        .values("plan__public_id", "from_holder")
+        .annotate(from_name=Coalesce(Subquery(names), "from_holder"), to_name=Coalesce("project__name", Value("")))
         .annotate(goes_to=Coalesce("project__slug", Value("")), model=F("gpu__model__name"))
-        .values_list("plan__public_id", "from_holder", "goes_to", "model", "state", "fault")
+        .values("plan__public_id", "from_holder", "from_name", "goes_to", "to_name", "model", "state", "fault")
         .annotate(
             gpus=Count("pk"),
             nodes=Count("gpu__node", distinct=True),
@@ -80,8 +88,21 @@ def lanes(*, plan: Plan | None = None) -> list[Group]:
             tries=Coalesce(Sum("attempts"), 0),
             since=since,
         )
+        .values_list(*_TOLD)
     )
     return sorted((Group(*row) for row in rows), key=lambda group: (_ORDER.index(group.state), group.since))
+
+
+def proposals() -> QuerySet[Plan]:
+    """Plans that wait for a commit and could still have one: none since has moved one of their GPUs or met their need.
+
+    With what `plans_with_outcome` tells, newest first.
+    """
+    moved = PlanStep.objects.filter(
+        plan=OuterRef("pk"), kind=PlanStep.Kind.MOVE, gpu__moves__generation__gt=OuterRef("base_generation")
+    )
+    met = Plan.objects.filter(grant=OuterRef("grant"), generation__gt=OuterRef("base_generation"))
+    return plans_with_outcome().filter(~Exists(moved), ~Exists(met), generation=None).order_by("-pk")
 
 
 def plans_with_outcome() -> QuerySet[Plan]:

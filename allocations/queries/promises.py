@@ -116,10 +116,12 @@ def percents_of(split: Split) -> dict[str, dict[str, Decimal]]:
 def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffect]:
     """Who would have how many and who would stand over, if these percents came into force at `starts_at`.
 
-    Models by name, each with its divisions in their order; later signed splits stay where they are.
+    Models by name, each with its divisions in their order. Later signed splits stay where they are, and so what stands
+    over from the day of the next one on is theirs.
     """
     signed = _signed_splits(starts_at)
     at_once = sum(begins <= starts_at for begins, _ in signed)
+    until = min((begins for begins, _ in signed[at_once:]), default=None)
     proposed = [*signed[:at_once], (starts_at, percents), *signed[at_once:]]
     effects = []
     for before, after in zip(_capacities(None, starts_at, signed), _capacities(None, starts_at, proposed), strict=True):
@@ -131,7 +133,7 @@ def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffec
                     before_gpus=before.divisions[slug].share.at(starts_at),
                     after_gpus=own.share.at(starts_at),
                     promised_gpus=own.promised.at(starts_at),
-                    debt_gpus=max(step.gpus for step in own.debt.steps(starts_at, None)),
+                    debt_gpus=max(step.gpus for step in own.debt.steps(starts_at, until)),
                 )
             )
     return effects

@@ -9,7 +9,7 @@ from portal.forms.fields import day_field, reason_field
 class WindDownForm(forms.Form):
     """Why, and until when its GPUs come back."""
 
-    releases_on = day_field(_("GPUs are released on"), help_text=_("The last day on which the project uses them."))
+    releases_on = day_field(_("Last day"), help_text=_("The last day on which the project uses its GPUs."))
     reason = reason_field()
 
 

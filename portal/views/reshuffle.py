@@ -110,8 +110,7 @@ class Board:
     @cached_property
     def proposals(self) -> list[Plan]:
         """Plans that wait for a commit, newest first."""
-        fresh = live_moves.plans_with_outcome().filter(generation=None, proposed_at__gte=self.now - PROPOSALS_FRESH)
-        return list(fresh.order_by("-pk")[:PROPOSALS_SHOWN])
+        return list(live_moves.proposals().filter(proposed_at__gte=self.now - PROPOSALS_FRESH)[:PROPOSALS_SHOWN])
 
     @cached_property
     def recent(self) -> list[Plan]:

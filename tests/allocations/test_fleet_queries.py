@@ -214,5 +214,57 @@ def test_plans_tell_their_outcome_in_one_query(lab, django_assert_num_queries):
     assert (row.moving_gpus, row.open_gpus, row.done_gpus, row.failed_gpus, row.undone) == (3, 3, 0, 0, False)
 
 
+def test_winding_donors_come_by_their_promised_day(lab):
+    for slug, days in (("late", 9), ("soon", 2)):
+        owner = factories.project(slug, state="winding_down", releases_at=timezone.now() + timedelta(days=days))
+        for one in factories.fleet(gpus=days):
+            factories.assignment(one, owner)
+            factories.reading(one, owner.slug)
+
+    supply = donors.supply(queries.build_snapshot())
+
+    assert [(donor.holder, donor.gpus) for donor in supply.donors] == [("soon", 2), ("late", 9)]
+
+
+def test_lanes_name_the_projects_and_a_strange_holder_by_its_own_word(lab):
+    gpus, plan, now = factories.fleet(gpus=3), _plan(lab), timezone.now()
+    for one, holder, to in zip(gpus, (lab.project.slug, "stranger", ""), (None, lab.project, lab.project), strict=True):
+        Move.objects.create(plan=plan, gpu=one, generation=1, from_holder=holder, project=to, proposed_at=now)
+
+    found = {(group.from_name, group.to_name) for group in lanes.lanes()}
+
+    assert found == {(lab.project.name, ""), ("stranger", lab.project.name), ("", lab.project.name)}
+
+
+def test_a_proposal_leaves_the_desk_once_a_commit_has_overtaken_it(lab):
+    for one in factories.fleet(gpus=8):
+        factories.reading(one, "")
+    first, second = (factories.grant(lab.project, gpus=2) for _ in range(2))
+    kept, twin, taken = (plans.propose_plan(grant=grant, by=lab.ops) for grant in (second, first, first))
+    before = list(lanes.proposals())
+
+    plans.commit_plan(plan=taken, by=lab.ops, generation=0)
+    overtaken = list(lanes.proposals())
+    again = plans.propose_plan(grant=second, by=lab.ops)
+
+    assert before == [taken, twin, kept]
+    assert overtaken == []  # the planner had named the same free GPUs for both needs
+    assert list(lanes.proposals()) == [again]
+
+
+def test_a_proposal_of_other_gpus_stays_and_one_whose_need_was_met_goes(lab):
+    h100, h200 = factories.fleet(gpus=2), factories.fleet(factories.model("H200"), gpus=2)
+    for one in (*h100, *h200):
+        factories.reading(one, "")
+    mine = factories.grant(lab.project, gpus=2)
+    other = factories.grant(lab.project, gpus=2, model=h200[0].model)
+    stays, goes = plans.propose_plan(grant=other, by=lab.ops), _plan(lab)
+    Plan.objects.filter(pk=goes.pk).update(purpose="need", grant=mine)  # on GPUs that nobody touches
+
+    plans.commit_plan(plan=plans.propose_plan(grant=mine, by=lab.ops), by=lab.ops, generation=0)
+
+    assert list(lanes.proposals()) == [stays]
+
+
 def _plan(lab) -> Plan:
     return Plan.objects.create(purpose="release", base_generation=0, proposed_by=lab.ops, proposed_at=timezone.now())

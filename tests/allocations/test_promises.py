@@ -162,6 +162,17 @@ def test_a_cut_below_what_is_promised_previews_as_debt(world):
     ] == [("research", 60, 30, 50, 20), ("applied", 40, 70, 0, 0)]
 
 
+def test_debt_that_a_later_signed_split_makes_is_not_laid_on_the_one_before_it(world):
+    factories.grant(world.project, gpus=50, ends_at=march(20))
+    factories.split({"": {"research": 30, "applied": 70}}, starts_at=march(12))
+
+    effects = queries.preview_split({"": {"research": Decimal(60), "applied": Decimal(40)}}, starts_at=march(10))
+
+    assert [(each.division.slug, each.after_gpus, each.debt_gpus) for each in effects] == [
+        ("research", 60, 0), ("applied", 40, 0),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_numbers_of_all_models_take_the_same_queries_however_many_rows(lab, rows, django_assert_num_queries):
     factories.split()

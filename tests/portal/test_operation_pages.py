@@ -60,8 +60,8 @@ def test_the_desk_shows_what_a_need_lacks_and_what_the_wait_has_cost(ops, made):
 def test_donors_come_with_their_evidence(ops, made):
     donors = _section(ops.get("/reshuffle/"), "donors")
 
-    assert re.findall(r"H100 free 8 Nobody has them and nothing runs on them\.", donors) == [
-        "H100 free 8 Nobody has them and nothing runs on them."
+    assert re.findall(r"H100 free 8 Nobody has them and nothing runs on them", donors) == [
+        "H100 free 8 Nobody has them and nothing runs on them"
     ]
     assert re.findall(r"ended Old one 4 4 with processes · oldest reading \d+ s Propose to take back", donors) != []
 
@@ -165,7 +165,7 @@ def test_drift_and_failed_moves_stand_under_not_as_intended(ops, made, lab):
     troubles = _section(ops.get("/reshuffle/"), "troubles")
     answer = ops.post("/reshuffle/repair/", follow=True)
 
-    assert "failed 1 node, of this plan 1 H100 nobody protein-folding node_refused" in troubles
+    assert "failed 1 node, of this plan 1 H100 nobody Protein folding node_refused" in troubles
     assert "drift gpu-2.lab 1 H100 somebody-else old-one no move is open" in troubles
     assert "2 held by another than intended: the intended holder is ordered again." in _text(answer)
 
