@@ -185,7 +185,7 @@ class PitchAdmin(Shown):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Pitch]:
         """Drafts are their writers' alone."""
         shown: QuerySet[Pitch] = super().get_queryset(request)
-        return shown.exclude(state=Pitch.State.DRAFT)
+        return shown.filter(submitted_at__isnull=False)
 
 
 @admin.register(SignOff)

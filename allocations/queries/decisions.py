@@ -21,8 +21,8 @@ READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
     """Own pitches, those of own projects, those of the divisions that the person decides for or must sign for.
 
-    Ops, auditors and those who decide for the whole lab see all. A draft is its writer's alone. A deputy sees what
-    waits for the principal's role, and what that deputy has signed.
+    Ops, auditors and those who decide for the whole lab see all. A draft is its writer's alone, also one that was
+    thrown away. A deputy sees what waits for the principal's role, and what that deputy has signed.
     """
     mandates = mandates_of(person)
     roles = [mandate.role for mandate in mandates if mandate.is_own]
@@ -31,7 +31,7 @@ def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
     if len(roles) < len(mandates):
         of_others |= _seen_as_deputy(mandates)
     of_others |= Q(Exists(SignOff.objects.filter(pitch=OuterRef("pk"), person=person, deputy_for__isnull=False)))
-    seen = Pitch.objects.filter(Q(pitcher=person) | (~Q(state=Pitch.State.DRAFT) & of_others))
+    seen = Pitch.objects.filter(Q(pitcher=person) | (Q(submitted_at__isnull=False) & of_others))
     return seen.select_related("project__division", "project__lead", "pitcher", "model", "decided_by")
 
 

@@ -1,6 +1,7 @@
 """Every door tried by everybody: who may do what to which row."""
 
 import pytest
+from django.utils import timezone
 
 from allocations import queries, rules
 from allocations.errors import NotAllowed
@@ -101,8 +102,10 @@ class TestSight:
     def seen(self, lab, rows_for):
         return {login for login, person in lab.everyone.items() if rows_for(person).exists()}
 
-    def test_a_draft_is_its_writers_alone(self, lab):
-        factories.pitch(lab.project, lab.pitcher)
+    @pytest.mark.parametrize("state", ["draft", "withdrawn"])
+    def test_a_draft_is_its_writers_alone_also_when_it_is_thrown_away(self, lab, state):
+        withdrawn = {"withdrawn_at": timezone.now()} if state == "withdrawn" else {}
+        factories.pitch(lab.project, lab.pitcher, state=state, **withdrawn)
 
         assert self.seen(lab, queries.pitches_visible_to) == {"pitcher"}
 
