@@ -78,7 +78,11 @@ def _room(steps: Iterable[PlanStep]) -> Counter[int]:
     """Grant pk -> how many GPUs it may still get once those of `steps` have left it."""
     before = [step.from_assignment for step in steps if step.from_assignment]
     grants = {assignment.grant_id for assignment in before if assignment.grant_id}
-    staying = queries.assignments_now().filter(grant__in=grants).exclude(gpu__in=[step.gpu_id for step in steps])
+    staying = (
+        queries.assignments_now()
+        .filter(grant__in=grants, gpu__retired_at=None, gpu__node__retired_at=None)
+        .exclude(gpu__in=[step.gpu_id for step in steps])
+    )
     room: Counter[int] = Counter(dict(Grant.objects.filter(pk__in=grants).order_by().values_list("pk", "gpus")))
     room.subtract(dict(staying.order_by().values_list("grant").annotate(Count("pk"))))
     return room

@@ -98,8 +98,9 @@ def project_gpus(project: Project) -> list[ModelGpus]:
     now = timezone.now()
     busy = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__gte=BUSY_FROM_PCT)
     in_force = Grant.objects.filter(project=project, starts_at__lte=now, ends_at__gt=now).order_by()
-    assigned = assignments_now().filter(project=project).order_by().values_list("gpu__model__name")
-    held = Holding.objects.filter(OPEN_ENDED, project=project).order_by().values_list("gpu__model__name")
+    there = Q(gpu__retired_at=None, gpu__node__retired_at=None)
+    assigned = assignments_now().filter(there, project=project).order_by().values_list("gpu__model__name")
+    held = Holding.objects.filter(OPEN_ENDED, there, project=project).order_by().values_list("gpu__model__name")
     by_kind = {
         "promised": in_force.values_list("model__name").annotate(gpus=Sum("gpus")),
         "assigned": assigned.annotate(gpus=Count("pk")),

@@ -12,7 +12,8 @@ from django.utils import timezone
 from allocations.models import Assignment, Grant, Holding, Project
 from inventory import queries as facts
 
-OPEN_ENDED = Q(during__endswith__isnull=True)
+# A card that was taken out of its slot is nobody's any more, whatever its last row says: what it leaves is a gap.
+STANDS = Q(during__endswith__isnull=True, gpu__retired_at=None, gpu__node__retired_at=None)
 
 
 class Standing(NamedTuple):
@@ -34,8 +35,8 @@ def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
     """Project pk -> what it has of each model, by the model's name; three queries for any number of projects."""
     now = timezone.now()
     running = Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now).order_by()
-    assigned = Assignment.objects.filter(OPEN_ENDED, project__in=projects)
-    held = Holding.objects.filter(OPEN_ENDED, project__in=projects)
+    assigned = Assignment.objects.filter(STANDS, project__in=projects)
+    held = Holding.objects.filter(STANDS, project__in=projects)
     known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
     busy = known & Q(gpu__reading__util_pct__gt=0)
     found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
@@ -59,7 +60,7 @@ def with_gpus(grants: QuerySet[Grant]) -> QuerySet[Grant]:
     """The grants annotated `assigned_gpus` and `held_gpus`: meant for them, and proven in the project's hands."""
 
     def count(rows: QuerySet[Assignment] | QuerySet[Holding]) -> Coalesce:
-        open_rows = rows.filter(OPEN_ENDED, grant=OuterRef("pk")).order_by().values("grant").annotate(gpus=Count("pk"))
+        open_rows = rows.filter(STANDS, grant=OuterRef("pk")).order_by().values("grant").annotate(gpus=Count("pk"))
         return Coalesce(Subquery(open_rows.values("gpus"), output_field=IntegerField()), 0)
 
     return grants.annotate(assigned_gpus=count(Assignment.objects.all()), held_gpus=count(Holding.objects.all()))

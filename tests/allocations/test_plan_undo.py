@@ -99,6 +99,18 @@ def test_undo_of_what_is_all_gone_is_refused_with_the_reasons(lab, machines):
     assert refusal.value.facts["left"] == {"gone": [str(cards[0])]}
 
 
+def test_a_card_that_is_no_more_takes_no_place_in_its_grant(lab, machines):
+    machines.rack(gpus=2)
+    grant = factories.grant(lab.project, gpus=1)
+    undo = commit(plans.propose_undo(plan=committed(grant, lab.ops), by=lab.ops), lab.ops)
+    later = committed(grant, lab.ops)
+    Gpu.objects.filter(moves__plan=later).update(retired_at=timezone.now())
+
+    again = plans.propose_undo(plan=undo, by=lab.ops)
+
+    assert again.why == {"restored_gpus": 1, "left": {}}
+
+
 def test_an_undo_of_an_undo_does_not_fill_a_grant_twice(lab, machines):
     machines.rack(gpus=2)
     grant = factories.grant(lab.project, gpus=1)

@@ -6,7 +6,8 @@ from django.utils import timezone
 from allocations import plans, queries
 from allocations.errors import NotAllowed, NothingToPlan
 from allocations.models import Assignment, Grant, Move, OutboxMessage, Plan, PlanStep, Project
-from inventory.models import Event, Gpu, Reading
+from allocations.queries.standing import standings_of, with_gpus
+from inventory.models import Event, Gpu, Node, Reading
 from tests import factories
 from tests.allocations.machines import HOUR, assigned, commit, committed, ended_grant, readings_age, winding_down
 
@@ -229,6 +230,23 @@ def test_what_a_project_has_is_counted_by_model(lab, machines):
     factories.assignment(cards[2], lab.project)
 
     assert [tuple(row) for row in queries.project_gpus(lab.project)] == [("A100", 4, 0, 0, 0), ("H100", 3, 3, 2, 1)]
+
+
+@pytest.mark.parametrize("what", [Gpu, Node])
+def test_a_card_that_is_no_more_is_missing_everywhere_alike(lab, machines, what):
+    cards = [*machines.rack(gpus=1), *machines.rack(gpus=1)]
+    grant = factories.grant(lab.project, gpus=2)
+    machines.give(cards, lab.project, grant)
+    what.objects.filter(pk=cards[0].pk if what is Gpu else cards[0].node_id).update(retired_at=timezone.now())
+
+    row = with_gpus(Grant.objects.all()).get()
+    [standing] = standings_of([lab.project])[lab.project.pk]
+    [counted] = queries.project_gpus(lab.project)
+
+    assert queries.needs().get().missing_gpus == 1
+    assert (row.assigned_gpus, row.held_gpus) == (1, 1)
+    assert (standing.promised, standing.assigned, standing.held) == (2, 1, 1)
+    assert (counted.promised, counted.assigned, counted.held) == (2, 1, 1)
 
 
 @pytest.mark.parametrize("racks", [1, 3])
