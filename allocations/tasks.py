@@ -9,7 +9,7 @@ from allocations import executor, outbox
 PASSING = (OperationalError, InterfaceError)
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, throws=PASSING)
 def deliver() -> None:
     """Everything that is due has left the outbox, or waits for the mail server."""
     outbox.deliver_due()
