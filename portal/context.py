@@ -17,6 +17,7 @@ from allocations import notify, queries, rules
 from allocations.models import Person, Role, RoleHolder
 
 PHONE_PLACES = 4  # what the bottom bar of a phone holds beside "More"
+PHONE_FIRST = ("home", "queue", "desk", "reshuffle")  # where work waits for somebody; the others follow in their order
 BADGE_MOST = 99  # unread notices that a badge counts out
 DEMO_PEOPLE = 40  # a menu longer than this is no menu
 
@@ -119,6 +120,7 @@ class Frame:
         match = self._request.resolver_match
         here = match.url_name if match else ""
         usable = [place for place in PLACES if self._can_use(place)]
+        on_phone = sorted(usable, key=lambda place: place.name not in PHONE_FIRST)[:PHONE_PLACES]
         return [
             Shown(
                 word=str(place.word),
@@ -126,9 +128,9 @@ class Frame:
                 address=reverse(place.name),
                 is_current=here in place.sections,
                 waiting=self._waiting(place.name),
-                on_phone=index < PHONE_PLACES,
+                on_phone=place in on_phone,
             )
-            for index, place in enumerate(usable)
+            for place in usable
         ]
 
     @cached_property

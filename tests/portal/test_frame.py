@@ -23,7 +23,7 @@ READER = ["Home", "Pitches", "Split", "Grants", "Projects", "Fleet", "Trail"]
 
 
 def _places(page: str) -> list[str]:
-    rail = page[page.index('<ul class="rail-main">') : page.index('class="rail-more"')]
+    rail = page[page.index('class="rail-main"') : page.index('class="rail-more"')]
     return re.findall(r'<span class="rail-word">(.*?)</span>', rail)
 
 
@@ -47,6 +47,25 @@ def test_the_navigation_holds_what_the_role_can_use(client, lab, login, places):
     assert _places(page) == places
 
 
+@pytest.mark.parametrize(
+    ("login", "places"),
+    [
+        ("pitcher", ["Home", "Pitches", "Grants", "Projects"]),
+        ("chief-scientist", ["Home", "Queue", "Desk", "Pitches"]),
+        ("ops", ["Home", "Pitches", "Split", "Reshuffle"]),
+    ],
+)
+def test_the_bar_of_a_phone_holds_first_where_work_waits(client, lab, login, places):
+    client.force_login(lab.everyone[login])
+
+    page = client.get("/").content.decode()
+    entries = page[page.index('class="rail-main"') : page.index('class="rail-more"')].split("<li")
+
+    assert [
+        re.findall(r'rail-word">(.*?)<', each)[0] for each in entries if "rail-rest" not in each and "rail-word" in each
+    ] == places
+
+
 def test_a_badge_counts_the_pitches_that_wait(client, lab):
     for _number in range(3):
         factories.submitted(lab.project, lab.pitcher)
@@ -63,8 +82,9 @@ def test_a_badge_counts_the_splits_that_wait(client, lab):
     client.force_login(lab.ceo_apps)
 
     page = client.get("/").content.decode()
+    rail = page[: page.index('class="rail-more"')]  # "More" names it again, for phones
 
-    assert re.findall(r'badge-count">(\d+)', page) == ["1"]
+    assert re.findall(r'badge-count">(\d+)', rail) == ["1"]
 
 
 @pytest.mark.parametrize("waiting", [1, 3])
