@@ -36,6 +36,7 @@ DOORS = {
     "back_date": ("", {"ops"}),
     "see_deputies": ("", DECIDERS | {"admin"}),
     "set_deputy": ("deputyship", {"chief-scientist", "admin"}),
+    "use_desk": ("", DECIDERS),
     "propose_plan": ("", {"ops"}),
     "commit_plan": ("", {"ops"}),
     "cordon_node": ("", {"ops"}),

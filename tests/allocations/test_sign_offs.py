@@ -198,7 +198,7 @@ class TestDecline:
         assert Event.objects.get(verb="pitch.declined").reason == "After the review."
         message = OutboxMessage.objects.get(event__verb="pitch.declined")
         assert (message.person, message.subject) == (world.pitcher, "Declined: Fold larger proteins")
-        assert message.body.startswith("research-head declined it: After the review.\n")
+        assert message.body == "research-head declined it: After the review."
 
     def test_it_needs_a_reason(self, world):
         pitch = submit(world)

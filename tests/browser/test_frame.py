@@ -51,7 +51,7 @@ def test_a_phone_has_its_bar_at_the_bottom_and_the_rest_under_more(visit, lab):
         more = session.page.locator(".rail-more .menu-list .rail-word").all_inner_texts()
 
         assert (round(rail["x"]), round(rail["y"] + rail["height"])) == (0, 844)
-        assert more == ["Grants", "Projects", "Fleet", "Trail"]
+        assert more == ["Split", "Deputies", "Grants", "Projects", "Fleet", "Trail"]
 
 
 def test_one_click_switches_the_person_of_the_demo(visit, lab, settings):
