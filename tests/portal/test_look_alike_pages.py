@@ -45,9 +45,7 @@ def test_beside_the_form_it_shows_while_the_numbers_still_make_no_sense(client, 
     assert reasons(page) == ["No baseline &lt;yet&gt;."]
 
 
-@pytest.mark.parametrize(
-    "changes", [{"title": ""}, {"title": "\x00"}, {"title": "x" * 9999}, {"title": "ß", "project": "none"}]
-)
+@pytest.mark.parametrize("changes", [{"title": ""}, {"title": "x" * 9999}, {"title": "ß", "project": "none"}])
 def test_whatever_is_typed_the_panel_answers(client, lab, declined, changes):
     client.force_login(lab.pitcher)
 
