@@ -1,11 +1,14 @@
 """The administration of what is declared: nodes with their drivers, and GPU models; what surveys saw is only shown."""
 
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Model, URLField
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from inventory import trail
+from inventory.imports.files import can_stand_in_an_address
 from inventory.models import Cordon, Event, Gpu, GpuModel, Node
 
 
@@ -49,8 +52,20 @@ class GpuModelAdmin(Recorded):
     search_fields = ("name",)
 
 
+class NodeForm(ModelForm):
+    """A node as an admin declares it."""
+
+    def clean_name(self) -> str:
+        """A name that its page can be addressed by."""
+        name: str = self.cleaned_data["name"]
+        if not can_stand_in_an_address(name):
+            raise ValidationError(_("A name of a node is not . or .. and has no /."))
+        return name
+
+
 @admin.register(Node)
 class NodeAdmin(Recorded):
+    form = NodeForm
     secrets = ("token",)
     formfield_overrides = {URLField: {"assume_scheme": "https"}}  # agents speak TLS only
     list_display = ("name", "site", "island", "model", "expected_gpus", "driver", "silent_since", "retired_at")

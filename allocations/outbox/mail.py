@@ -30,6 +30,9 @@ class Mail:
         except (SMTPException, OSError) as error:
             self._connection.close()  # what follows needs a fresh conversation
             raise Refused(str(error), park_after=PARKED_AFTER if _is_final(error) else PATIENT) from error
+        except ValueError as error:
+            # An address or a header that no mail can have: no repeat helps, and no other mail shall wait behind it.
+            raise Refused(f"no mail can be made of it: {error}", park_after=AT_ONCE) from error
 
     def close(self) -> None:
         """The conversation is over."""

@@ -48,6 +48,13 @@ class Row:
             raise BadFleetFile(self.line, column, f"{value!r} has characters that cannot be printed")
         return value
 
+    def host(self, column: str) -> str:
+        """The cell as the name of a node, which stands in the address of its page. Raises BadFleetFile."""
+        value = self.text(column)
+        if not can_stand_in_an_address(value):
+            raise BadFleetFile(self.line, column, f"{value!r} is no name of a node: it is . or .. or has a /")
+        return value
+
     def whole(self, column: str, most: int | None = None) -> int:
         """The cell as a whole number of 0 or more. Raises BadFleetFile."""
         value = self.cells[column].strip()
@@ -56,6 +63,11 @@ class Row:
         if most is not None and int(value) > most:
             raise BadFleetFile(self.line, column, f"{value} is more than {most}")
         return int(value)
+
+
+def can_stand_in_an_address(name: str) -> bool:
+    """Whether a page of that name can be addressed."""
+    return "/" not in name and name not in {".", ".."}
 
 
 def read_fleet_file(content: bytes) -> FleetFile:
@@ -121,6 +133,8 @@ def _check_header(header: Sequence[str], wanted: Sequence[str], *, labels: bool)
     for position, column in enumerate(header, start=1):
         if column in header[: position - 1]:
             raise BadFleetFile(1, str(position), f"the column {column!r} stands there twice")
+        if not column.isprintable() or len(column) > len(LABEL) + LONGEST_LABEL:
+            raise BadFleetFile(1, str(position), "the column's name is too long or cannot be printed")
         if column not in wanted and not (labels and column.startswith(LABEL) and column != LABEL):
             more = f" and {LABEL}..." if labels else ""
             raise BadFleetFile(1, str(position), f"unknown column {column!r}; known are {', '.join(wanted)}{more}")
@@ -143,7 +157,7 @@ def _trace_node(row: Row) -> DeclaredNode:
     """A row of the layout in which public cluster traces list their nodes."""
     gpus = row.whole("gpu", MOST_GPUS)
     return DeclaredNode(
-        name=row.text("sn"),
+        name=row.host("sn"),
         model=row.text("model", empty=gpus == 0),
         gpus=gpus,
         line=row.line,
@@ -157,7 +171,7 @@ def _own_node(row: Row) -> DeclaredNode:
         column.removeprefix(LABEL): row.text(column, empty=True) for column in row.cells if column.startswith(LABEL)
     }
     return DeclaredNode(
-        name=row.text("name"),
+        name=row.host("name"),
         model=row.text("model", empty=gpus == 0),
         gpus=gpus,
         line=row.line,

@@ -57,14 +57,14 @@ def _seen(values: list[str]) -> dict[str, Seen]:
     for value in values:
         key, _, rest = value.partition(":")
         seen_round, _, role = rest.partition(":")
-        if _is_uuid(key) and seen_round.isdecimal():
+        if _is_uuid(key) and seen_round.isdecimal() and role.isprintable():
             found[key] = Seen(int(seen_round[:9]), role)
     return found
 
 
 def _is_uuid(text: str) -> bool:
+    """Whether it is written as we write it: it is compared with ours as text."""
     try:
-        UUID(text)
+        return str(UUID(text)) == text
     except ValueError:
         return False
-    return True

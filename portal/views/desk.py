@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -21,6 +22,7 @@ from allocations.queries import desk as asked
 from inventory.models import GpuModel
 from portal.board import Board, Viewer, board_of, told
 from portal.forms.desk import Marks, Seen
+from portal.forms.fields import reason_field
 from portal.problems import problem_of
 
 MOST_DECIDED = 20  # in one act: more than a sitting can have read; the rest stays marked for the next press
@@ -94,6 +96,10 @@ def _decide(request: HttpRequest, pitch: Pitch, seen: Seen, marks: Marks) -> Out
     if role is None:
         return replace(outcome, sentence=_("Nobody has that role any more."), is_refused=True)
     try:
+        reason = reason_field(required=False).clean(marks.reasons.get(key, ""))
+    except ValidationError as error:
+        return replace(outcome, sentence=" ".join(error.messages), is_refused=True)
+    try:
         decisions.sign_off(
             pitch=pitch,
             by=request.user,
@@ -101,7 +107,7 @@ def _decide(request: HttpRequest, pitch: Pitch, seen: Seen, marks: Marks) -> Out
             verdict=SignOff.Verdict.DECLINE if declines else SignOff.Verdict.APPROVE,
             round=seen.round,
             gpus=None if declines else int(typed),
-            reason=marks.reasons.get(key, ""),
+            reason=reason,
         )
     except AllocationsError as refusal:
         return replace(outcome, sentence=problem_of(refusal).detail, is_refused=True)

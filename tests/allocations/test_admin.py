@@ -10,7 +10,7 @@ from knox.models import get_token_model
 
 from allocations import rules
 from allocations.models import Division, Person, Policy, RoleHolder
-from inventory.models import Event, GpuModel
+from inventory.models import Event, GpuModel, Node
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +155,16 @@ def test_somebody_new_is_added_without_the_password_in_the_trail(lab, desk):
     event = Event.objects.get(verb="person.added", subject_label="new")
     assert "a-long-new-password" not in str(event.facts)
     assert rules.roles_of(Person.objects.get(username="new")) == []
+
+
+@pytest.mark.parametrize("name", ["rack-1/a", "..", "."])
+def test_a_node_has_a_name_that_its_page_can_be_addressed_by(lab, desk, name):
+    typed = {"name": name, "model": factories.model("H100").pk, "expected_gpus": 8, "driver": "agent", "labels": "{}"}
+
+    page = desk.post(address(Node, "add"), typed)
+
+    assert (page.status_code, Node.objects.count()) == (200, 0)
+    assert list(page.context["adminform"].form.errors) == ["name"]
 
 
 def test_a_role_given_for_a_time_ends_by_itself(lab, desk, time_machine):

@@ -66,6 +66,19 @@ def test_what_is_due_is_mailed_once_with_its_own_id(world):
     assert (message.attempts, message.sent_at is not None, message.fault) == (1, True, "")
 
 
+def test_a_mail_that_cannot_be_written_is_parked_and_holds_up_no_other(world):
+    world.chief.email = f"chief@{'ü' * 70}.example"
+    world.chief.save()
+    submit(world)
+
+    outbox.deliver_due()
+
+    message = OutboxMessage.objects.get(person=world.chief)
+    assert (message.sent_at, message.parked_at is not None, message.attempts) == (None, True, 1)
+    assert message.fault.startswith("no mail can be made of it: ")
+    assert recipients() == ["research-head"]
+
+
 def test_the_task_delivers(world):
     submit(world)
 

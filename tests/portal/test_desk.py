@@ -200,6 +200,25 @@ class TestDecidingMany:
         assert _said(page) == [("First", "Not decided. Type how many GPUs, as a whole number.")]
         assert re.findall(rf'name="gpus-{three[0].public_id}" value="([^"]*)"', page) == [typed]
 
+    @pytest.mark.parametrize("reason", ["a\0b", "x" * 4001], ids=["nul", "a book"])
+    def test_a_reason_that_the_form_of_one_pitch_would_not_take_is_refused_here_too(self, client, lab, three, reason):
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", _marks(three, declined=[0], reasons={0: reason}))
+
+        assert (page.status_code, SignOff.objects.count()) == (200, 0)
+        assert [title for title, _sentence in _said(page.content.decode())] == ["First"]
+
+    @pytest.mark.parametrize("value", ["{upper}:1:chief-scientist", "{hex}:1:chief-scientist", "{id}:1:\0", "{id}:²:x"])
+    def test_a_mark_that_no_form_of_ours_sends_is_as_if_it_was_not_there(self, client, lab, three, value):
+        public_id = three[0].public_id
+        words = {"upper": str(public_id).upper(), "hex": public_id.hex, "id": str(public_id)}
+        client.force_login(lab.chief)
+
+        page = client.post("/desk/decide/", _marks(three) | {"take": [value.format(**words)]})
+
+        assert (page.status_code, SignOff.objects.count()) == (422, 0)
+
     def test_more_than_one_sitting_holds_is_refused_as_a_whole(self, client, lab, fleet):
         many = [
             factories.submitted(lab.project, lab.pitcher, title=f"Number {n}", gpus=1) for n in range(MOST_DECIDED + 1)
