@@ -57,6 +57,11 @@ class PlanStory:
         return queries.target().generation
 
     @cached_property
+    def is_overtaken(self) -> bool:
+        """A later commit has moved one of its GPUs or met its need: it can only be proposed again."""
+        return self.plan.generation is None and not lanes.proposals().filter(pk=self.plan.pk).exists()
+
+    @cached_property
     def moves(self) -> list[PlanStep]:
         """The GPUs that move."""
         related = ("gpu__node", "gpu__model", "gpu__reading", "project", "from_assignment__project__lead")

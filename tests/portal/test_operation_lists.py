@@ -69,5 +69,5 @@ def test_a_node_and_a_plan_cost_the_same_however_many_gpus(client, lab, django_a
 
     with django_assert_num_queries(16):
         client.get("/nodes/gpu-1.lab/")
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(18):
         client.get(f"/plans/{plan.public_id}/")

@@ -125,7 +125,7 @@ def test_a_commit_of_a_past_state_is_refused_and_shows_what_was_committed_since(
 
     assert answer.status_code == 409
     assert "Committed since this plan was made: Protein folding , generation 1, ops" in _text(answer)
-    assert '<input type="hidden" name="generation" value="1">' in answer.content.decode()
+    assert "A later commit has overtaken this plan." in _text(answer)
     assert Move.objects.count() == 8
 
 
@@ -154,6 +154,18 @@ def test_an_undo_is_a_proposal_that_both_pages_link(ops, made):
     assert "The plan that it undoes" in _text(undo)
     assert "An undo of this plan is proposed" in _text(ops.get(f"/plans/{made.plan.public_id}/"))
     assert Move.objects.filter(plan__purpose="undo").count() == 0
+
+
+def test_an_overtaken_plan_says_so_and_offers_no_commit(ops, made):
+    ops.post(f"/reshuffle/needs/{made.need.public_id}/propose/")
+    newest = Plan.objects.first()
+    before = _section(ops.get(f"/reshuffle/?plan={newest.public_id}"), "proposals")
+
+    ops.post(f"/plans/{made.plan.public_id}/commit/", {"generation": 0})
+    page = _section(ops.get(f"/reshuffle/?plan={newest.public_id}"), "proposals")
+
+    assert ("Commit: move 8 GPUs" in before, "overtaken" in before) == (True, False)
+    assert ("Commit: move" in page, "A later commit has overtaken this plan." in page) == (False, True)
 
 
 def test_drift_and_failed_moves_stand_under_not_as_intended(ops, made, lab):
