@@ -136,7 +136,7 @@ class Drill:
         with step("two plans that want the same GPUs: the second commit is refused, and changes nothing"):
             first, second = (job.propose_plan(ops, grant) for grant in (self.old, self.applied))
             job.commit(ops, first)
-            assert job.try_commit(ops, second).status == 409
+            assert job.force_commit(ops, second).status == 409
             assert checks.assigned(self.applied) == 0
         with step("proposed again and committed while the first still moves: both applied"):
             job.commit(ops, again := job.propose_plan(ops, self.applied))
