@@ -65,7 +65,7 @@ class TestPressedTwiceAtOnce:
             by=world.ceo, starts_at=timezone.now() + timedelta(days=1), percents={"": {"research": 50}}
         )
         rows = [fresh(split), fresh(split)]
-        monkeypatch.setattr(splits, "_role_to_sign", Window().after(splits._role_to_sign))
+        monkeypatch.setattr(splits, "_mandate_to_sign", Window().after(splits._mandate_to_sign))
 
         outcomes = at_once(
             lambda: splits.sign_split(split=rows[0], by=world.ceo),
