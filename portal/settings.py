@@ -110,7 +110,8 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_CALLABLE = "portal.views.login.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-SILENCED_SYSTEM_CHECKS = ["guardian.W001"]  # the backend is there, after axes' own
+# guardian's backend is there, after axes' own; our tag library `heroicons` replaces the package's on purpose.
+SILENCED_SYSTEM_CHECKS = ["guardian.W001", "templates.W003"]
 CSRF_FAILURE_VIEW = "portal.views.errors.forged"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True

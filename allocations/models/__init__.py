@@ -1,5 +1,15 @@
 """People, decisions, plans and what leaves the building."""
 
+from allocations.models.asks import (
+    Answer,
+    Opened,
+    PitchAlternative,
+    PitchLink,
+    PitchRevision,
+    Question,
+    ResultCheck,
+)
+from allocations.models.changes import ChangeSignOff, GrantChange
 from allocations.models.decisions import (
     Grant,
     Pitch,
@@ -11,6 +21,7 @@ from allocations.models.decisions import (
     SplitLine,
     SplitSignature,
 )  # fmt: skip
+from allocations.models.lending import ExceptionSignature, Loan, SplitException, SplitWeight
 from allocations.models.outbox import Notice, NoticePreference, OutboxMessage
 from allocations.models.people import (
     Deputy,
@@ -25,10 +36,13 @@ from allocations.models.people import (
 )
 from allocations.models.plans import Assignment, Holding, Move, Plan, PlanStep, Target
 from allocations.models.policies import Policy, PolicyRole
+from allocations.models.sittings import HeadCount, Holiday, LastLook, Scenario
 
 __all__ = [
-    "Assignment", "Deputy", "Division", "Grant", "Holding", "Membership", "Move", "Notice", "NoticePreference",
-    "OutboxMessage", "Person", "Pitch", "PitchRole", "Plan", "PlanStep", "Policy", "PolicyRole", "Project",
-    "ProjectTerms", "Recusal", "Role", "RoleHolder", "Share", "SignOff", "Split", "SplitLine", "SplitSignature",
-    "Target", "signed_name",
+    "Answer", "Assignment", "ChangeSignOff", "Deputy", "Division", "ExceptionSignature", "Grant", "GrantChange",
+    "HeadCount", "Holding", "Holiday", "LastLook", "Loan", "Membership", "Move", "Notice", "NoticePreference",
+    "Opened", "OutboxMessage", "Person", "Pitch", "PitchAlternative", "PitchLink", "PitchRevision", "PitchRole",
+    "Plan", "PlanStep", "Policy", "PolicyRole", "Project", "ProjectTerms", "Question", "Recusal", "ResultCheck",
+    "Role", "RoleHolder", "Scenario", "Share", "SignOff", "Split", "SplitException", "SplitLine",
+    "SplitSignature", "SplitWeight", "Target", "signed_name",
 ]  # fmt: skip

@@ -36,17 +36,39 @@ class Pitch(models.Model):
     class State(models.TextChoices):
         DRAFT = "draft", _("draft")
         SUBMITTED = "submitted", _("waits for signatures")
+        CHANGES = "changes", _("waits for changes")
+        OFFERED = "offered", _("waits for the pitcher's answer")
+        WAITLISTED = "waitlisted", _("on the waitlist")
         GRANTED = "granted", _("granted")
         DECLINED = "declined", _("declined")
         WITHDRAWN = "withdrawn", _("withdrawn")
 
     NEXT = {
         State.DRAFT: {State.SUBMITTED, State.WITHDRAWN},
-        State.SUBMITTED: {State.GRANTED, State.DECLINED, State.WITHDRAWN},
-        State.GRANTED: set(),
-        State.DECLINED: set(),
+        State.SUBMITTED: {
+            State.CHANGES,
+            State.OFFERED,
+            State.WAITLISTED,
+            State.GRANTED,
+            State.DECLINED,
+            State.WITHDRAWN,
+        },
+        State.CHANGES: {State.SUBMITTED, State.WITHDRAWN},
+        State.OFFERED: {State.SUBMITTED, State.GRANTED, State.WITHDRAWN},
+        State.WAITLISTED: {State.SUBMITTED, State.OFFERED, State.GRANTED, State.DECLINED, State.WITHDRAWN},
+        # Back to the signers: a last signature that was undone before anything left the building.
+        State.GRANTED: {State.SUBMITTED},
+        State.DECLINED: {State.SUBMITTED},
         State.WITHDRAWN: set(),
     }
+    # Somebody's signature can still be given.
+    SIGNABLE = [State.SUBMITTED, State.WAITLISTED]
+    # Nobody has decided it yet, whoever it waits for.
+    OPEN = [State.SUBMITTED, State.CHANGES, State.OFFERED, State.WAITLISTED]
+
+    class CountsFrom(models.TextChoices):
+        START = "start", _("the promised start")
+        DELIVERY = "delivery", _("delivery of the minimum")
 
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
     project = models.ForeignKey(Project, models.PROTECT, related_name="pitches", verbose_name=_("project"))
@@ -61,7 +83,13 @@ class Pitch(models.Model):
     min_gpus = models.PositiveIntegerField(_("minimum GPUs"), validators=[MinValueValidator(1)])
     whole_nodes = models.BooleanField(_("whole nodes"), default=False)
     one_island = models.BooleanField(_("one island"), default=False)
+    required_labels = models.JSONField(
+        _("required node labels"), default=dict, blank=True, help_text=_("label -> value, all of them")
+    )
     start_on = models.DateField(_("first day"))
+    start_until = models.DateField(
+        _("first day at the latest"), null=True, blank=True, help_text=_("empty: on the first day")
+    )
     days = models.PositiveIntegerField(
         _("length in days"), validators=[MinValueValidator(1), MaxValueValidator(LONGEST_DAYS)]
     )
@@ -70,6 +98,24 @@ class Pitch(models.Model):
     offered_gpus = models.PositiveIntegerField(
         _("GPUs on the table"), help_text=_("what this round signs; at first the ideal")
     )
+    offered_model = models.ForeignKey(
+        GpuModel, models.PROTECT, null=True, blank=True, related_name="+", help_text=_("empty: as asked")
+    )
+    offered_start_on = models.DateField(_("first day on the table"), null=True, blank=True)
+    offered_days = models.PositiveIntegerField(_("days on the table"), null=True, blank=True)
+    offered_at = models.DateTimeField(_("offered at"), null=True, blank=True)
+    answer_due_at = models.DateTimeField(_("pitcher's answer due"), null=True, blank=True)
+    answer_reminded_at = models.DateTimeField(_("pitcher reminded at"), null=True, blank=True)
+    waitlist_rank = models.PositiveIntegerField(_("rank on the waitlist"), null=True, blank=True)
+    is_over_share = models.BooleanField(
+        _("above the share"), default=False, help_text=_("frozen at submission: then more roles sign")
+    )
+    is_fast_lane = models.BooleanField(_("small ask"), default=False)
+    counts_from = models.CharField(
+        _("its length counts from"), max_length=8, choices=CountsFrom, default=CountsFrom.START
+    )
+    findings = models.JSONField(_("findings of an import"), default=list, blank=True)
+    imported_from = models.CharField(_("imported from"), max_length=200, blank=True)
     created_at = models.DateTimeField(_("begun at"), auto_now_add=True)
     submitted_at = models.DateTimeField(_("submitted at"), null=True, blank=True)
     decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
@@ -85,7 +131,9 @@ class Pitch(models.Model):
         related_name="resubmissions",
         verbose_name=_("follows"),
     )
-    roles = models.ManyToManyField(Role, through="PitchRole", verbose_name=_("roles that must sign"))
+    roles = models.ManyToManyField(
+        Role, through="PitchRole", through_fields=("pitch", "role"), verbose_name=_("roles that must sign")
+    )
 
     objects = StateQuerySet.as_manager()
 
@@ -113,9 +161,20 @@ class Pitch(models.Model):
             ),
             models.CheckConstraint(
                 name="pitch_terms",
-                condition=Q(
-                    min_gpus__gte=1, min_gpus__lte=F("offered_gpus"), offered_gpus__lte=F("ideal_gpus"), days__gte=1
-                ),
+                condition=Q(min_gpus__gte=1, min_gpus__lte=F("ideal_gpus"), days__gte=1, offered_gpus__gte=1)
+                & (Q(offered_model__isnull=False) | Q(offered_gpus__lte=F("ideal_gpus"))),
+            ),
+            models.CheckConstraint(
+                name="pitch_start_window", condition=Q(start_until=None) | Q(start_until__gte=F("start_on"))
+            ),
+            models.CheckConstraint(
+                name="pitch_waitlisted_has_rank", condition=~Q(state="waitlisted") | Q(waitlist_rank__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="pitch_offered_says_when", condition=~Q(state="offered") | Q(offered_at__isnull=False)
+            ),
+            models.UniqueConstraint(
+                name="pitch_imported_once", fields=["imported_from"], condition=~Q(imported_from="")
             ),
         ]
 
@@ -128,6 +187,13 @@ class PitchRole(models.Model):
 
     pitch = models.ForeignKey(Pitch, models.CASCADE, related_name="needed_roles")
     role = models.ForeignKey(Role, models.PROTECT, related_name="+")
+    position = models.PositiveSmallIntegerField(
+        _("position"), default=0, help_text=_("signs after every lower one; equal ones in any order")
+    )
+    due_at = models.DateTimeField(_("due"), null=True, blank=True)
+    escalates_to = models.ForeignKey(Role, models.PROTECT, null=True, blank=True, related_name="+")
+    reminded_at = models.DateTimeField(_("reminded at"), null=True, blank=True)
+    escalated_at = models.DateTimeField(_("escalated at"), null=True, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(name="pitch_needs_role_once", fields=["pitch", "role"])]
@@ -142,6 +208,8 @@ class SignOff(models.Model):
     class Verdict(models.TextChoices):
         APPROVE = "approve", _("approved")
         DECLINE = "decline", _("declined")
+        CHANGES = "changes", _("asked for changes")
+        WAITLIST = "waitlist", _("put on the waitlist")
 
     pitch = models.ForeignKey(Pitch, models.PROTECT, related_name="sign_offs")
     round = models.PositiveSmallIntegerField(_("round"))
@@ -149,19 +217,29 @@ class SignOff(models.Model):
     person = models.ForeignKey(Person, models.PROTECT, related_name="sign_offs", verbose_name=_("signed by"))
     verdict = models.CharField(_("verdict"), max_length=8, choices=Verdict)
     gpus = models.PositiveIntegerField(_("GPUs signed for"))
+    model = models.ForeignKey(
+        GpuModel, models.PROTECT, null=True, blank=True, related_name="+", help_text=_("empty: as asked")
+    )
+    start_on = models.DateField(_("first day signed for"), null=True, blank=True)
+    days = models.PositiveIntegerField(_("days signed for"), null=True, blank=True)
     deputy_for = models.ForeignKey(
         Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("as deputy for")
     )
     reason = models.TextField(_("reason"), blank=True)
     at = models.DateTimeField(_("at"))
+    undone_at = models.DateTimeField(_("undone at"), null=True, blank=True)
 
     class Meta:
         ordering = ["pk"]
         verbose_name = _("sign-off")
         verbose_name_plural = _("sign-offs")
         constraints = [
-            models.UniqueConstraint(name="sign_off_once_a_role", fields=["pitch", "round", "role"]),
-            models.UniqueConstraint(name="sign_off_once_a_person", fields=["pitch", "round", "person"]),
+            models.UniqueConstraint(
+                name="sign_off_once_a_role", fields=["pitch", "round", "role"], condition=Q(undone_at=None)
+            ),
+            models.UniqueConstraint(
+                name="sign_off_once_a_person", fields=["pitch", "round", "person"], condition=Q(undone_at=None)
+            ),
             models.CheckConstraint(name="sign_off_decline_has_reason", condition=Q(verdict="approve") | ~Q(reason="")),
         ]
 
@@ -293,6 +371,7 @@ class Grant(models.Model):
     gpus = models.PositiveIntegerField(_("GPUs"))
     whole_nodes = models.BooleanField(_("whole nodes"), default=False)
     one_island = models.BooleanField(_("one island"), default=False)
+    required_labels = models.JSONField(_("required node labels"), default=dict, blank=True)
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(
         _("until"), help_text=_("the promised end, or the earlier end that somebody gave it")
@@ -303,6 +382,20 @@ class Grant(models.Model):
         Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("ended by")
     )
     ended_at = models.DateTimeField(_("ended early at"), null=True, blank=True)
+    undone_pitch = models.ForeignKey(
+        Pitch, models.PROTECT, null=True, blank=True, related_name="undone_grants",
+        help_text=_("whose last signature was undone; the grant was withdrawn with it"),
+    )  # fmt: skip
+    is_emergency = models.BooleanField(_("emergency"), default=False)
+    ratify_by = models.DateTimeField(_("to be ratified by"), null=True, blank=True)
+    ratified_at = models.DateTimeField(_("ratified at"), null=True, blank=True)
+    counts_from = models.CharField(
+        _("its length counts from"), max_length=8, choices=Pitch.CountsFrom, default=Pitch.CountsFrom.START
+    )
+    delivered_at = models.DateTimeField(_("minimum delivered at"), null=True, blank=True)
+    keeps_while_asked = models.BooleanField(
+        _("goes on while an extension waits"), default=False, help_text=_("frozen from the policy")
+    )
 
     class Meta:
         ordering = ["-pk"]
@@ -315,6 +408,10 @@ class Grant(models.Model):
                 name="grant_ended_pair",
                 condition=Q(ended_at=None, ended_by=None) | Q(ended_at__isnull=False, ended_by__isnull=False),
             ),
+            models.CheckConstraint(
+                name="grant_emergency_has_deadline", condition=Q(is_emergency=False) | Q(ratify_by__isnull=False)
+            ),
+            models.CheckConstraint(name="grant_undone_has_no_pitch", condition=Q(undone_pitch=None) | Q(pitch=None)),
         ]
         indexes = [models.Index(name="grant_by_interval", fields=["model", "starts_at", "ends_at"])]
 

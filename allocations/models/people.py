@@ -15,6 +15,7 @@ class Person(AbstractUser):
     """Somebody who can log in. `time_zone` is the viewer's; empty means the site's."""
 
     time_zone = models.CharField(_("time zone"), max_length=60, blank=True)
+    left_at = models.DateTimeField(_("left at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("person")

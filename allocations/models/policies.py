@@ -5,23 +5,49 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from allocations.models.decisions import Pitch
 from allocations.models.people import Division, Role
 
 
 class Policy(models.Model):
-    """Every policy row that fits a pitch or a split adds its roles; written by admins.
+    """Every policy row that fits what is decided adds its roles; written by admins.
 
-    A pitch row holds for its division (every division where none is named) from `min_gpus` and `min_gpu_hours` on.
+    A row holds for its division (every division where none is named) from `min_gpus` or `min_gpu_hours` on, up to both
+    maxima. `over_share` rows hold only for what stands above the division's share. A fast lane stands alone: where it
+    fits, and the project has room under its cap this month, its roles are all that sign.
     """
 
     class Subject(models.TextChoices):
         PITCH = "pitch", _("pitch")
         SPLIT = "split", _("split")
+        EXTENSION = "extension", _("extension of a grant")
+        CHANGE = "change", _("smaller or ended grant")
+        EMERGENCY = "emergency", _("emergency grant")
+        EXCEPTION = "exception", _("exception above the split")
 
-    subject = models.CharField(_("subject"), max_length=8, choices=Subject)
+    subject = models.CharField(_("subject"), max_length=10, choices=Subject)
     division = models.ForeignKey(Division, models.PROTECT, null=True, blank=True, verbose_name=_("division"))
     min_gpus = models.PositiveIntegerField(_("from this many GPUs"), default=0)
     min_gpu_hours = models.PositiveBigIntegerField(_("or this many GPU-hours"), null=True, blank=True)
+    max_gpus = models.PositiveIntegerField(_("up to this many GPUs"), null=True, blank=True)
+    max_gpu_hours = models.PositiveBigIntegerField(_("and up to this many GPU-hours"), null=True, blank=True)
+    over_share = models.BooleanField(_("only above the share"), default=False)
+    is_fast_lane = models.BooleanField(_("fast lane for small asks"), default=False)
+    cap_gpu_hours = models.PositiveBigIntegerField(
+        _("GPU-hours a project and month through the fast lane"), null=True, blank=True
+    )
+    due_working_days = models.PositiveSmallIntegerField(_("working days to answer"), null=True, blank=True)
+    escalates_to = models.ForeignKey(
+        Role, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("then this role is told")
+    )
+    counts_from = models.CharField(
+        _("a length counts from"), max_length=8, choices=Pitch.CountsFrom, default=Pitch.CountsFrom.START
+    )
+    keeps_while_asked = models.BooleanField(
+        _("a grant goes on while its extension waits"),
+        default=False,
+        help_text=_("else it ends on its day, and the extension begins with its approval"),
+    )
     during = DateTimeRangeField(_("in force"))
     roles = models.ManyToManyField(Role, through="PolicyRole", verbose_name=_("roles that sign"))
 
@@ -32,7 +58,10 @@ class Policy(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="policy_split_has_no_division", condition=~Q(subject="split") | Q(division=None)
-            )
+            ),
+            models.CheckConstraint(
+                name="policy_fast_lane_has_cap", condition=Q(is_fast_lane=False) | Q(cap_gpu_hours__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -44,6 +73,9 @@ class PolicyRole(models.Model):
 
     policy = models.ForeignKey(Policy, models.CASCADE, related_name="named_roles")
     role = models.ForeignKey(Role, models.PROTECT, related_name="+")
+    position = models.PositiveSmallIntegerField(
+        _("position"), default=0, help_text=_("signs after every lower one; equal ones in any order")
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(name="policy_names_role_once", fields=["policy", "role"])]
