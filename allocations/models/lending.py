@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Pitch, Split
+from allocations.models.decisions import Grant, Pitch, Split
 from allocations.models.people import Division, Person, Project, Role, signed_name
 from allocations.models.states import StateQuerySet, new_public_id
 from inventory.models import GpuModel
@@ -103,8 +103,8 @@ class ExceptionSignature(models.Model):
 class Loan(models.Model):
     """GPUs of a model that one project lends to another until a day, or every night; written by `allocations.loans`.
 
-    It holds once the lender's lead has agreed. A nightly one (`daily_from`, `daily_until`: clock times of the site, may
-    cross midnight) was agreed once for all its nights.
+    It holds once the lender's lead has agreed, and then has a `grant` of the borrower. A nightly one (`daily_from`,
+    `daily_until`: clock times of the site, may cross midnight) was agreed once for all its nights.
     """
 
     class State(models.TextChoices):
@@ -133,6 +133,10 @@ class Loan(models.Model):
     daily_until = models.TimeField(_("every day until"), null=True, blank=True)
     reason = models.TextField(_("why"))
     renews = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="renewals")
+    grant = models.OneToOneField(
+        Grant, models.PROTECT, null=True, blank=True, related_name="loan",
+        help_text=_("what the borrower holds it by; the lender's promise counts less for that time"),
+    )  # fmt: skip
     state = models.CharField(_("state"), max_length=9, choices=State, default=State.PROPOSED)
     proposed_by = models.ForeignKey(Person, models.PROTECT, related_name="+")
     proposed_at = models.DateTimeField(_("proposed at"))
