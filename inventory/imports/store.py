@@ -15,6 +15,7 @@ from inventory.trail import record_many
 
 IMPORT_LOCK = 0xF1EE7  # advisory: two imports at once would both add the same nodes
 BATCH = 2_000  # rows of one INSERT; below PostgreSQL's 65,535 parameters at 16 columns
+LOCK = "SELECT id FROM inventory_node WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
 
 UPDATE = """
 UPDATE inventory_node node
@@ -146,6 +147,8 @@ def _write(fresh: list[Node], changed: list[tuple[Node, Change]], *, source: str
     if changed:
         rows = [_row(node) for node, _change in changed]
         with connection.cursor() as cursor:
+            # In the order in which surveys lock them: else each could hold what the other waits for.
+            cursor.execute(LOCK, [[row["id"] for row in rows]])
             cursor.execute(UPDATE, [json.dumps(rows)])
         record_many("node.changed", [(node, change.fields) for node, change in changed], by=by, reason=source)
 

@@ -79,6 +79,8 @@ def web(_home: Home) -> ChildSpec:
     host, port = web_address()
     server = (sys.executable, "-m", "uvicorn", "portal.asgi:application", "--host", host, "--port", str(port))
     options = ("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", str(GRACE_S))
+    if "FORWARDED_ALLOW_IPS" not in os.environ:  # uvicorn's own name; without a proxy anybody could claim an address
+        options += ("--no-proxy-headers",)
     return ChildSpec("web", server + options, ready=lambda: is_healthy(host, port))
 
 
