@@ -84,6 +84,7 @@ def test_a_policy_is_recorded_with_its_roles(lab, desk):
         "subject": "pitch", "division": lab.applied.pk, "min_gpus": 64, "min_gpu_hours": "",
         "during_0_0": "", "during_0_1": "", "during_0": "2027-01-01 00:00", "during_1": "",
         "named_roles-TOTAL_FORMS": 1, "named_roles-INITIAL_FORMS": 0, "named_roles-0-role": lab.role("ceo").pk,
+        "named_roles-0-position": 0, "counts_from": "start",
     }  # fmt: skip
 
     desk.post(address(Policy, "add"), form)
