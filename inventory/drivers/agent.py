@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import aiohttp
@@ -78,7 +79,9 @@ class AgentDriver:
 
     async def close(self) -> None:
         """All connections are closed."""
-        await self._session.close()
+        # asyncio of Python 3.11.2 cannot abort a TLS connection that the other side has just ended; it is closed then.
+        with suppress(AttributeError):
+            await self._session.close()
 
     async def _ask(self, node: NodeAddress, method: str, path: str, body: bytes | None) -> bytes:
         if not node.address.startswith("https://"):
