@@ -40,7 +40,8 @@ def issue_grant(*, pitch: Pitch, gpus: int, by: Person) -> Grant:
     require_room(project=pitch.project, model=pitch.model, gpus=gpus, starts_at=starts_at, ends_at=ends_at)
     grant = Grant.objects.create(
         pitch=pitch, project=pitch.project, model=pitch.model, gpus=gpus, whole_nodes=pitch.whole_nodes,
-        one_island=pitch.one_island, starts_at=starts_at, ends_at=ends_at, issued_by=by, issued_at=now,
+        one_island=pitch.one_island, required_labels=pitch.required_labels, starts_at=starts_at,
+        ends_at=ends_at, issued_by=by, issued_at=now,
     )  # fmt: skip
     trail.record(
         "grant.issued", grant, by=by, gpus=gpus, model=pitch.model.name, project=pitch.project.slug,

@@ -1,5 +1,6 @@
 """Drafts: kept while they are typed, or begun from a pitch that was declined or withdrawn."""
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,8 +15,11 @@ from allocations.errors import Stale, WrongState
 from allocations.locks import one_at_a_time
 from allocations.models import Person, Pitch, Project
 from allocations.pitches.common import lock_in
+from allocations.pitches.rows import write_details
 from inventory import trail
 from inventory.models import GpuModel
+
+NO_DETAILS = asks.Details()
 
 
 @one_at_a_time
@@ -36,6 +40,9 @@ def save_draft(
     one_island: bool,
     start_on: date,
     days: int,
+    start_until: date | None = None,
+    required_labels: Mapping[str, str] | None = None,
+    details: asks.Details = NO_DETAILS,
     version: str | None = None,
     public_id: UUID | None = None,
     is_autosave: bool = False,
@@ -52,15 +59,18 @@ def save_draft(
         "project": project, "title": title.strip(), "why": why.strip(), "expected_result": expected_result.strip(),
         "check_on": check_on, "if_declined": if_declined.strip(), "model": model, "ideal_gpus": ideal_gpus,
         "min_gpus": min_gpus, "offered_gpus": ideal_gpus, "whole_nodes": whole_nodes, "one_island": one_island,
-        "start_on": start_on, "days": days,
+        "required_labels": {**(required_labels or {})}, "start_on": start_on, "start_until": start_until, "days": days,
     }  # fmt: skip
+    asks.check_details(details, model=model, labels=terms["required_labels"])
     if pitch is None:
-        return _begin(Pitch(pitcher=by, **({"public_id": public_id} if public_id else {}), **terms))
+        return _begin(Pitch(pitcher=by, **({"public_id": public_id} if public_id else {}), **terms), details)
     rules.require(by, "edit_pitch", pitch)
     lock_in(pitch, Pitch.State.DRAFT)
     before = {name: getattr(pitch, name) for name in terms}
     # Which fields, not what they say: many read the trail, a draft is its writer's alone.
-    changed = sorted(name for name in before if before[name] != terms[name])
+    changed = {name for name in before if before[name] != terms[name]}
+    was, now = asks.details_of(pitch).said, details.said
+    changed |= {name for name in now if was[name] != now[name]}
     if changed and version not in (None, asks.version_of(pitch)):
         message = _("This draft was saved elsewhere since you opened it. Nothing was overwritten.")
         raise Stale(message, version=asks.version_of(pitch))
@@ -68,12 +78,14 @@ def save_draft(
         setattr(pitch, name, value)
     asks.check_numbers(pitch)
     pitch.save()
+    if was != now:
+        write_details(pitch, details)
     if not is_autosave:
-        trail.record("pitch.edited", pitch, by=by, label=_("a draft"), changed=changed)
+        trail.record("pitch.edited", pitch, by=by, label=_("a draft"), changed=sorted(changed))
     return pitch
 
 
-def _begin(pitch: Pitch, **facts: Any) -> Pitch:
+def _begin(pitch: Pitch, details: asks.Details, **facts: Any) -> Pitch:
     asks.check_numbers(pitch)
     try:
         with transaction.atomic():
@@ -81,6 +93,7 @@ def _begin(pitch: Pitch, **facts: Any) -> Pitch:
     except IntegrityError as error:
         # Only the id can be taken: the numbers have been checked.
         raise Stale(_("This draft has just been saved. Open it from your pitches.")) from error
+    write_details(pitch, details)
     trail.record("pitch.drafted", pitch, by=pitch.pitcher, label=_("a draft"), changed=[], **facts)
     return pitch
 
@@ -105,7 +118,8 @@ def resubmit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     later = max(today - pitch.start_on, timedelta())
     terms = {name: getattr(pitch, name) for name in asks.SAID} | {
         "start_on": pitch.start_on + later,
+        "start_until": pitch.start_until and pitch.start_until + later,
         "check_on": pitch.check_on and pitch.check_on + later,
     }
     draft = Pitch(pitcher=by, resubmits=pitch, offered_gpus=pitch.ideal_gpus, **terms)
-    return _begin(draft, follows=str(pitch.public_id))
+    return _begin(draft, asks.details_of(pitch), follows=str(pitch.public_id))

@@ -3,12 +3,13 @@
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import asks, grants, queries, rules
+from allocations import asks, grants, rules
 from allocations.days import day_of
-from allocations.errors import NobodyToSign
 from allocations.locks import one_at_a_time
-from allocations.models import Person, Pitch, PitchRole, Role
+from allocations.models import Person, Pitch
 from allocations.pitches.common import lock_in, tell_signers
+from allocations.pitches.needed import freeze_policy
+from allocations.pitches.places import require_places
 from inventory import trail
 
 
@@ -17,6 +18,7 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     """The pitch waits for the roles that policies in force name, which are frozen into it; their holders are told.
 
     What it asks for, its ideal, must fit at every instant of its time; that is checked again at the last signature.
+    Above the division's share only the whole fleet bounds it where a policy says who signs such asks.
     Only ops may name a first day in the past (the trail says so); the promise still begins at the last signature.
     Raises NotAllowed, WrongState, Stale, BadTerms, NobodyToSign, OverShare, OverCapacity.
     """
@@ -26,17 +28,16 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     now = timezone.now()
     today = day_of(now, grants.site_zone())
     asks.check_whole(pitch, today=today, may_back_date=rules.can(by, "back_date"))
-    roles = _roles_that_sign(pitch)
-    starts_at, ends_at = grants.promised_time(pitch.start_on, pitch.days, now=now)
-    grants.require_room(
-        project=pitch.project, model=pitch.model, gpus=pitch.ideal_gpus, starts_at=starts_at, ends_at=ends_at
-    )
-    PitchRole.objects.bulk_create(PitchRole(pitch=pitch, role=role) for role in roles)
-    Pitch.objects.advance(pitch, Pitch.State.SUBMITTED, submitted_at=now, offered_gpus=pitch.ideal_gpus)
+    require_places(pitch)
+    roles = freeze_policy(pitch, now=now)
+    Pitch.objects.advance(
+        pitch, Pitch.State.SUBMITTED, submitted_at=now, offered_gpus=pitch.ideal_gpus, counts_from=pitch.counts_from,
+        is_over_share=pitch.is_over_share, is_fast_lane=pitch.is_fast_lane,
+    )  # fmt: skip
     event = trail.record(
         "pitch.submitted", pitch, by=by, project=pitch.project.slug, model=pitch.model.name, gpus=pitch.ideal_gpus,
         min_gpus=pitch.min_gpus, start_on=pitch.start_on, days=pitch.days, roles=[role.slug for role in roles],
-        back_dated=pitch.start_on < today,
+        back_dated=pitch.start_on < today, over_share=pitch.is_over_share, fast_lane=pitch.is_fast_lane,
     )  # fmt: skip
     tell_signers(event, pitch, roles, _("waits for your signature"))
     return pitch
@@ -55,21 +56,3 @@ def withdraw_pitch(*, pitch: Pitch, by: Person, reason: str = "") -> Pitch:
     label = _("a draft") if before == Pitch.State.DRAFT else ""
     trail.record("pitch.withdrawn", pitch, by=by, reason=reason, label=label, before=before)
     return pitch
-
-
-def _roles_that_sign(pitch: Pitch) -> list[Role]:
-    roles = queries.roles_for_pitch(division=pitch.project.division, gpus=pitch.ideal_gpus, days=pitch.days)
-    if not roles:
-        raise NobodyToSign(
-            _("No policy says who signs this. Ask an admin for one that holds for %(division)s.")
-            % {"division": pitch.project.division.name}
-        )
-    lacking = queries.without_signer(roles, but={pitch.pitcher})
-    if lacking:
-        message = _("Nobody holds the role %(role)s. Ask an admin to give it to somebody.")
-        if queries.holders_of([lacking])[lacking]:
-            message = _(
-                "As %(role)s somebody must sign besides you and those who sign for the other roles. Ask an admin."
-            )
-        raise NobodyToSign(message % {"role": lacking.name}, role=lacking.slug)
-    return roles

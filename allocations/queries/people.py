@@ -1,4 +1,4 @@
-"""Who holds which role now and who stands in for whom, who works in which project, and who must sign what."""
+"""Who holds which role now and who stands in for whom, and who works in which project."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,9 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from guardian.shortcuts import get_objects_for_user
 
-from allocations.models import Deputy, Division, Person, Policy, Project, Role, RoleHolder
-
-HOURS_A_DAY = 24
+from allocations.models import Deputy, Person, Project, Role, RoleHolder
 
 
 @dataclass(frozen=True)
@@ -103,18 +101,6 @@ def projects_with(person: Person, permission: str) -> QuerySet[Project]:
     return projects
 
 
-def roles_for_pitch(*, division: Division, gpus: int, days: int) -> list[Role]:
-    """The roles that policies in force name for a pitch of that size: every row that fits adds its own."""
-    large_enough = Q(min_gpus__lte=gpus) | Q(min_gpu_hours__lte=gpus * days * HOURS_A_DAY)
-    of_the_division = Q(division=division) | Q(division=None)
-    return _named_by(Policy.objects.filter(large_enough, of_the_division, subject=Policy.Subject.PITCH))
-
-
-def roles_for_split() -> list[Role]:
-    """The roles that policies in force name for a split."""
-    return _named_by(Policy.objects.filter(subject=Policy.Subject.SPLIT))
-
-
 def without_signer(roles: Iterable[Role], *, but: Collection[Person] = ()) -> Role | None:
     """A role that nobody is left to sign for when each role needs a person of its own; None when all can be signed.
 
@@ -141,8 +127,3 @@ def unplaced(holders: Mapping[Role, Iterable[Person]], *, but: Collection[Person
         return False
 
     return next((role for role in candidates if not place(role, set())), None)
-
-
-def _named_by(policies: QuerySet[Policy]) -> list[Role]:
-    in_force = policies.filter(during__contains=timezone.now())
-    return list(Role.objects.filter(pk__in=in_force.values("named_roles__role")).select_related("division"))

@@ -63,10 +63,14 @@ def need_of(grant: Grant, *, now: datetime | None = None) -> planner.Need | None
         gpus=row.missing_gpus,
         whole_nodes=row.whole_nodes,
         one_island=row.one_island,
-        labels=frozenset(),
+        labels=_as_marks(row.required_labels),
         starts_at=row.starts_at,
         already_on=tuple(planner.Place(*place) for place in places),
     )
+
+
+def _as_marks(labels: Mapping[str, object]) -> frozenset[str]:
+    return frozenset(f"{key}={value}" for key, value in labels.items())
 
 
 class _Assigned(NamedTuple):
@@ -116,7 +120,7 @@ class _Judge:
             island=island,
             site=site,
             model=model,
-            labels=frozenset(f"{key}={value}" for key, value in labels.items()),
+            labels=_as_marks(facts.labels_of(site, labels)),
             source=source,
             holder=holding.project if holding else "",
             grant_id=holding.grant_id if holding else None,

@@ -9,6 +9,7 @@ from inventory.queries.nodes import (
     recent_faults,
     units,
 )
+from inventory.queries.places import label_values, labels_of, units_with
 
 __all__ = [
     "Outage",
@@ -17,10 +18,13 @@ __all__ = [
     "cordons_now",
     "fresh_after",
     "healthy_counts",
+    "label_values",
+    "labels_of",
     "nodes_with_counts",
     "outages",
     "polled_nodes",
     "recent_faults",
     "stale_after_s",
     "units",
+    "units_with",
 ]

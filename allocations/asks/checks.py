@@ -1,11 +1,10 @@
-"""What an ask must say: the numbers that any draft needs, and what makes one whole enough to be submitted."""
+"""The numbers that any draft needs, and what makes one whole enough to be submitted."""
 
-import hashlib
-import json
 from datetime import date, timedelta
 
 from django.utils.translation import gettext as _
 
+from allocations.asks.details import check_answered, details_of, questions_for
 from allocations.errors import BadTerms
 from allocations.models import Pitch, Project
 from allocations.models.decisions import LONGEST_DAYS
@@ -13,24 +12,6 @@ from allocations.models.decisions import LONGEST_DAYS
 MOST_GPUS = 1_000_000  # several times the largest cluster that anybody has announced: more is a slip of the keyboard
 LATEST_START_DAYS = LONGEST_DAYS  # as far ahead as a promise may last: nobody knows the fleet after that
 TITLE_LIMIT = 140  # the column's width
-VERSION_DIGITS = 16  # hex; no two versions of one draft share 64 bits by chance
-SAID = (
-    "project_id", "title", "why", "expected_result", "check_on", "if_declined", "model_id", "ideal_gpus", "min_gpus",
-    "whole_nodes", "one_island", "start_on", "days",
-)  # fmt: skip
-
-
-def version_of(pitch: Pitch) -> str:
-    """What the draft says, as a mark: two tabs that show the same mark show the same draft."""
-    said = [str(getattr(pitch, name)) for name in SAID]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:VERSION_DIGITS]
-
-
-def changes_between(earlier: Pitch, later: Pitch) -> dict[str, tuple[object, object]]:
-    """Field of the ask -> what the earlier pitch said and what the later one says, where they differ."""
-    names = [name.removesuffix("_id") for name in SAID]
-    said = {name: (getattr(earlier, name), getattr(later, name)) for name in names}
-    return {name: pair for name, pair in said.items() if pair[0] != pair[1]}
 
 
 def check_numbers(pitch: Pitch) -> None:
@@ -45,6 +26,11 @@ def check_numbers(pitch: Pitch) -> None:
         "min_gpus",
         _("The minimum is above the ideal of %(ideal)s GPUs."),
         ideal=pitch.ideal_gpus,
+    )
+    _require(
+        pitch.start_until is None or pitch.start_until >= pitch.start_on,
+        "start_until",
+        _("The latest first day is before the first day."),
     )
     _require(1 <= pitch.days <= LONGEST_DAYS, "days", _("Ask for 1 to %(longest)s days."), longest=LONGEST_DAYS)
 
@@ -67,12 +53,15 @@ def check_whole(pitch: Pitch, *, today: date, may_back_date: bool) -> None:
         today=today,
     )
     latest = today + timedelta(days=LATEST_START_DAYS)
-    _require(pitch.start_on <= latest, "start_on", _("The first day may be %(latest)s at the latest."), latest=latest)
+    last = pitch.start_until or pitch.start_on
+    field = "start_until" if pitch.start_until else "start_on"
+    _require(last <= latest, field, _("The first day may be %(latest)s at the latest."), latest=latest)
     _require(
         pitch.check_on is None or pitch.check_on >= pitch.start_on,
         "check_on",
         _("The result cannot be checked before the first day."),
     )
+    check_answered(questions_for(pitch.project.division), details_of(pitch).answers)
 
 
 def _require(fits: bool, field: str, message: str, **words: object) -> None:

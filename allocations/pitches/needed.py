@@ -1,0 +1,108 @@
+"""The policies of the moment of submission, frozen into a pitch: who signs, in which order, by when, who hears then."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from allocations import grants, queries
+from allocations.calendar import calendar_of
+from allocations.days import day_of, start_of
+from allocations.errors import NobodyToSign, OverCapacity, OverShare
+from allocations.locks import lock_row
+from allocations.models import Pitch, PitchRole, Role
+from allocations.queries import Needed, Signing
+
+
+def freeze_policy(pitch: Pitch, *, now: datetime) -> list[Role]:
+    """The locked pitch needs the roles that the policies name at `now`, in place of any it had; its ideal fits.
+
+    Sets what the policies say on the pitch in memory: `is_over_share`, `is_fast_lane`, `counts_from`; the caller
+    stores them. Locks the project where a fast lane could be taken, so that its asks pass the cap one at a time.
+    Raises OverShare where no policy lets an ask above the share through, OverCapacity, NobodyToSign.
+    """
+    pitch.is_over_share = _stands_over_share(pitch, now)
+    lane = None if pitch.is_over_share else _fast_lane(pitch, now)
+    signing = lane or _signing(pitch, over_share=pitch.is_over_share)
+    pitch.is_fast_lane, pitch.counts_from = lane is not None, signing.counts_from
+    _require_people(pitch, signing)
+    pitch.needed_roles.all().delete()
+    PitchRole.objects.bulk_create(_rows(pitch, signing.needed, now))
+    return signing.roles
+
+
+def month_of(now: datetime) -> tuple[datetime, datetime]:
+    """The calendar month of the site that holds `now`, half-open."""
+    zone = grants.site_zone()
+    first = day_of(now, zone).replace(day=1)
+    following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+    return start_of(first, zone), start_of(following, zone)
+
+
+def _stands_over_share(pitch: Pitch, now: datetime) -> bool:
+    starts_at, ends_at = grants.promised_time(pitch.start_on, pitch.days, now=now)
+    try:
+        grants.require_room(
+            project=pitch.project, model=pitch.model, gpus=pitch.ideal_gpus, starts_at=starts_at, ends_at=ends_at
+        )
+    except OverShare:
+        if not _signing(pitch, over_share=True).names_over_share:
+            raise
+        room = queries.capacity_of(pitch.model, at=starts_at)
+        left = (room.healthy - room.promised).minimum(starts_at, ends_at)
+        if left < pitch.ideal_gpus:
+            message = _("Of all healthy %(model)s %(left)s are left in that time; you asked for %(asked)s.")
+            words = {"model": pitch.model.name, "left": max(0, left), "asked": pitch.ideal_gpus}
+            raise OverCapacity(message % words, **words) from None
+        return True
+    return False
+
+
+def _signing(pitch: Pitch, *, over_share: bool) -> Signing:
+    return queries.signing_of(
+        division=pitch.project.division, gpus=pitch.ideal_gpus, days=pitch.days, over_share=over_share
+    )
+
+
+def _fast_lane(pitch: Pitch, now: datetime) -> Signing | None:
+    """The fast lane under whose cap the project stays with this ask; None where there is none."""
+    lanes = queries.fast_lanes_for(division=pitch.project.division, gpus=pitch.ideal_gpus, days=pitch.days)
+    if not lanes:
+        return None
+    lock_row(pitch.project)
+    since, until = month_of(now)
+    hours = queries.gpu_hours_of(pitch.ideal_gpus, pitch.days)
+    hours += queries.fast_lane_gpu_hours(pitch.project, since=since, until=until, but=pitch)
+    return next((each for each in lanes if each.fast_lane and hours <= (each.fast_lane.cap_gpu_hours or 0)), None)
+
+
+def _require_people(pitch: Pitch, signing: Signing) -> None:
+    if not signing.roles:
+        raise NobodyToSign(
+            _("No policy says who signs this. Ask an admin for one that holds for %(division)s.")
+            % {"division": pitch.project.division.name}
+        )
+    lacking = queries.without_signer(signing.roles, but={pitch.pitcher})
+    if lacking:
+        message = _("Nobody holds the role %(role)s. Ask an admin to give it to somebody.")
+        if queries.holders_of([lacking])[lacking]:
+            message = _(
+                "As %(role)s somebody must sign besides you and those who sign for the other roles. Ask an admin."
+            )
+        raise NobodyToSign(message % {"role": lacking.name}, role=lacking.slug)
+
+
+def _rows(pitch: Pitch, needed: Iterable[Needed], now: datetime) -> list[PitchRole]:
+    """Each role has its working days from when those before it are due."""
+    rows, days_before, calendar = [], 0, calendar_of(pitch.project.division)
+    needed = list(needed)
+    for position in sorted({each.position for each in needed}):
+        turn = [each for each in needed if each.position == position]
+        for each in turn:
+            days = each.due_working_days
+            due_at = None if days is None else calendar.due_after(now, days_before + days)
+            rows.append(
+                PitchRole(pitch=pitch, role=each.role, position=position, due_at=due_at, escalates_to=each.escalates_to)
+            )
+        days_before += max(each.due_working_days or 0 for each in turn)
+    return rows
