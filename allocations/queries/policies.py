@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from allocations.models import Division, Pitch, Policy, PolicyRole, Project, Role
@@ -103,7 +103,8 @@ def _fitting(division: Division, gpus: int, days: int) -> list[Policy]:
 def _in_force(rows: QuerySet[Policy]) -> list[Policy]:
     now = timezone.now()
     held = rows.filter(during__contains=now).select_related("escalates_to", "division")
-    return list(held.prefetch_related("named_roles__role__division").order_by("pk"))
+    named = PolicyRole.objects.select_related("role__division")
+    return list(held.prefetch_related(Prefetch("named_roles", named)).order_by("pk"))
 
 
 def _signing(rows: Iterable[Policy], fast_lane: Policy | None = None) -> Signing:
