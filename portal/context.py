@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -35,7 +36,9 @@ class Place:
 
 PLACES = [
     Place("home", gettext_lazy("Home"), "home", frozenset({"home"})),
-    Place("queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item", "pitch_sign"})),
+    Place(
+        "queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item", "queue_history", "pitch_sign"})
+    ),
     Place(
         "desk",
         gettext_lazy("Desk"),
@@ -60,6 +63,14 @@ PLACES = [
     Place("fleet", gettext_lazy("Fleet"), "squares-2x2", frozenset({"fleet", "node"}), "see_fleet"),
     Place("trail", gettext_lazy("Trail"), "list-bullet", frozenset({"trail"}), "see_trail"),
 ]
+
+
+# What waits in a place for somebody, as its badge counts it.
+WAITING: dict[str, Callable[[Person], QuerySet[Any]]] = {
+    "queue": queries.queue_of,
+    "split": queries.splits_waiting_for,
+    "reshuffle": lambda _person: queries.needs(),
+}
 
 
 @dataclass(frozen=True)
@@ -110,16 +121,15 @@ class Frame:
 
     @cached_property
     def unread(self) -> int:
-        """How many notices the viewer has not opened, counted up to where a badge says "more"; one query."""
-        viewer = self._request.user
-        return notify.unread_of(viewer)[: BADGE_MOST + 1].count() if viewer.is_authenticated else 0
+        """How many notices the viewer has not opened, counted up to where a badge says "more"."""
+        return self._counts.get("unread", 0)
 
     @cached_property
     def places(self) -> list[Shown]:
         """What the viewer can use, in the order of the work."""
         match = self._request.resolver_match
         here = match.url_name if match else ""
-        usable = [place for place in PLACES if self._can_use(place)]
+        usable = self._usable
         on_phone = sorted(usable, key=lambda place: place.name not in PHONE_FIRST)[:PHONE_PLACES]
         return [
             Shown(
@@ -127,7 +137,7 @@ class Frame:
                 icon=place.icon,
                 address=reverse(place.name),
                 is_current=here in place.sections,
-                waiting=self._waiting(place.name),
+                waiting=self._counts.get(place.name, 0),
                 on_phone=place in on_phone,
             )
             for place in usable
@@ -150,6 +160,20 @@ class Frame:
         people.sort(key=lambda person: order.get(person.pk, len(order)))
         return [DemoPerson(p.pk, p.username, p.name, ", ".join(parts.get(p.pk, [_("Staff")]))) for p in people]
 
+    @cached_property
+    def _usable(self) -> list[Place]:
+        return [place for place in PLACES if self._can_use(place)]
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        """What the badges say, of the places and of the inbox; one query."""
+        viewer = self._request.user
+        if not viewer.is_authenticated:
+            return {}
+        usable = {place.name for place in self._usable}
+        rows = {name: waiting(viewer) for name, waiting in WAITING.items() if name in usable}
+        return queries.counts_of(viewer, rows | {"unread": notify.unread_of(viewer)[: BADGE_MOST + 1]})
+
     def _can_use(self, place: Place) -> bool:
         if place.name in ("queue", "desk"):
             return any(mandate.role.power == Role.Power.DECIDE for mandate in self.mandates)
@@ -159,14 +183,6 @@ class Frame:
         if place.name == "split":
             return bool(self.mandates)
         return not place.action or rules.can(self._request.user, place.action)
-
-    def _waiting(self, name: str) -> int:
-        counts: dict[str, Callable[[Any], int]] = {
-            "queue": lambda person: queries.queue_of(person).count(),
-            "split": lambda person: queries.splits_waiting_for(person).count(),
-            "reshuffle": lambda _person: queries.needs().count(),
-        }
-        return counts[name](self._request.user) if name in counts else 0
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from allocations import queries
 from portal.problems import DOMAIN_ERRORS, problem_of
 
 Answer = Callable[[HttpRequest], HttpResponse]
@@ -46,6 +47,18 @@ def whole_addresses(get_response: Answer) -> Answer:
         if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("NUL in the address")
         return get_response(request)
+
+    return answer
+
+
+def one_look(get_response: Answer) -> Answer:
+    """What only reads asks for roles and mandates once; whatever writes asks each time anew."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return get_response(request)
+        with queries.one_look():
+            return get_response(request)
 
     return answer
 

@@ -34,8 +34,13 @@ class Outlook:
     earliest_at: datetime | None
     gpu_hours: int
     cost: Decimal | None
-    signers: Sequence[tuple[Role, list[Person]]]
+    roles: Sequence[Role]
     chart: CapacityChart
+
+    @property
+    def signers(self) -> list[tuple[Role, list[Person]]]:
+        """Who holds each of the roles that sign; asked for when it is shown."""
+        return list(queries.holders_of(self.roles).items())
 
     @property
     def fits(self) -> bool:
@@ -77,7 +82,7 @@ def outlook(
         earliest_at=room.earliest_start(division, ask),
         gpu_hours=hours,
         cost=None if price is None else price * hours,
-        signers=list(queries.holders_of(roles).items()),
+        roles=roles,
         chart=capacity_chart(
             own.free,
             gpus=gpus,

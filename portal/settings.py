@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "portal.middleware.one_look",
     "portal.middleware.viewer_time_zone",
     "portal.middleware.domain_errors",
     "axes.middleware.AxesMiddleware",

@@ -1,6 +1,7 @@
 """What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
 
 from allocations.queries.alike import LookAlike, look_alikes
+from allocations.queries.counts import counts_of
 from allocations.queries.decisions import (
     grants_visible_to,
     load_signatures,
@@ -16,6 +17,7 @@ from allocations.queries.decisions import (
     splits_visible,
     splits_waiting_for,
 )
+from allocations.queries.look import once_a_look, one_look
 from allocations.queries.people import (
     Mandate,
     acting,
@@ -89,6 +91,7 @@ __all__ = [
     "capacities_of",
     "capacity_of",
     "coming_splits",
+    "counts_of",
     "deputies_now_and_later",
     "deputies_of",
     "drift",
@@ -107,6 +110,8 @@ __all__ = [
     "mandates_to_sign",
     "need_of",
     "needs",
+    "once_a_look",
+    "one_look",
     "open_moves",
     "people_of",
     "people_with",

@@ -8,6 +8,7 @@ from django.utils import timezone
 from guardian.shortcuts import get_objects_for_user
 
 from allocations.models import Deputy, Person, Project, Role, RoleHolder
+from allocations.queries.look import once_a_look
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,7 @@ class Mandate:
 
 def roles_of(person: Person) -> list[Role]:
     """The roles that the person holds now, in the order in which they were made; none without a live account."""
-    if not person.is_active:
-        return []
-    held = RoleHolder.objects.filter(person=person, during__contains=timezone.now())
-    return list(Role.objects.filter(pk__in=held.values("role")).select_related("division"))
+    return [mandate.role for mandate in mandates_of(person) if mandate.is_own]
 
 
 def holders_of(roles: Iterable[Role]) -> dict[Role, list[Person]]:
@@ -58,12 +56,15 @@ def mandates_of(person: Person) -> list[Mandate]:
     A deputy stands in only for somebody who holds the role and has a live account, and for what is signed: a deputy's
     deputy gains nothing, since only holders are asked for.
     """
-    if not person.is_active:
-        return []
+    return list(_mandates_of(person)) if person.is_active else []
+
+
+@once_a_look
+def _mandates_of(person: Person) -> tuple[Mandate, ...]:
     rows = RoleHolder.objects.filter(Q(person=person) | _stood_in_for(deputy=person), during__contains=timezone.now())
     live = rows.filter(person__is_active=True).select_related("role__division", "person")
     mandates = [Mandate(row.role, row.person, row.person_id == person.pk) for row in live.order_by("role", "pk")]
-    return sorted(mandates, key=lambda mandate: not mandate.is_own)
+    return tuple(sorted(mandates, key=lambda mandate: not mandate.is_own))
 
 
 def deputies_of(roles: Iterable[Role]) -> dict[Role, list[Deputy]]:

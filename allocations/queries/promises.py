@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import F, QuerySet, prefetch_related_objects
+from django.db.models import F, Q, QuerySet, prefetch_related_objects
 
 from allocations import capacity
 from allocations.capacity import Booking, Shortage, SplitTerm, Timeline
@@ -201,7 +201,14 @@ def _outages() -> dict[int, list[Booking]]:
 
 def _signed_splits(at: datetime) -> list[tuple[datetime, Percents]]:
     """The split in force at `at` and those after it, the one that holds last where two begin at one instant."""
-    in_force = effective_split(at)
-    return [
-        (split.starts_at, percents_of(split)) for split in ([in_force] if in_force else []) + list(coming_splits(at))
-    ]
+    signed = Split.objects.filter(state=Split.State.SIGNED)
+    begun = signed.filter(starts_at__lte=at).order_by("-starts_at", "-signed_at", "-pk").values("pk")[:1]
+    rows = signed.filter(Q(starts_at__gt=at) | Q(pk__in=begun)).order_by("starts_at", "signed_at", "pk")
+    splits: dict[int, tuple[datetime, dict[str, dict[str, Decimal]]]] = {}
+    for pk, starts_at, model, division, percent in rows.values_list(
+        "pk", "starts_at", "lines__model__name", "lines__division__slug", "lines__percent"
+    ):
+        _begins, percents = splits.setdefault(pk, (starts_at, {}))
+        if division is not None:
+            percents.setdefault(model or "", {})[division] = percent
+    return list(splits.values())

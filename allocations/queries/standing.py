@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, DateTimeField, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -32,7 +32,9 @@ class Standing(NamedTuple):
 
 
 def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
-    """Project pk -> what it has of each model, by the model's name; three queries for any number of projects."""
+    """Project pk -> what it has of each model, by the model's name; one query for any number of projects."""
+    if not projects:
+        return {}
     now = timezone.now()
     running = Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now).order_by()
     assigned = Assignment.objects.filter(STANDS, project__in=projects)
@@ -40,20 +42,32 @@ def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
     known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
     busy = known & Q(gpu__reading__util_pct__gt=0)
     found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
-    for project_id, model, gpus, until in running.values_list("project_id", "model__name").annotate(
-        gpus=Sum("gpus"), until=Max("ends_at")
-    ):
-        found[project_id, model] |= {"promised": gpus, "until": until}
-    for project_id, model, gpus in assigned.values_list("project_id", "gpu__model__name").annotate(gpus=Count("pk")):
-        found[project_id, model] |= {"assigned": gpus}
-    for project_id, model, gpus, used, told in held.values_list("project_id", "gpu__model__name").annotate(
-        gpus=Count("pk"), used=Count("pk", filter=busy), told=Count("pk", filter=known)
-    ):
-        found[project_id, model] |= {"held": gpus, "used": used, "unknown": gpus - told}
+    kinds = [
+        _counted(running.values_list("project_id", "model__name"), "promised", gpus=Sum("gpus"), until=Max("ends_at")),
+        _counted(assigned.values_list("project_id", "gpu__model__name"), "assigned"),
+        _counted(
+            held.values_list("project_id", "gpu__model__name"), "held",
+            used=Count("pk", filter=busy), told=Count("pk", filter=known),
+        ),
+    ]  # fmt: skip
+    for project_id, model, kind, gpus, used, told, until in kinds[0].union(*kinds[1:], all=True):
+        found[project_id, model] |= {kind: gpus}
+        if kind == "promised":
+            found[project_id, model] |= {"until": until}
+        if kind == "held":
+            found[project_id, model] |= {"used": used, "unknown": gpus - told}
     standings: dict[int, list[Standing]] = {project.pk: [] for project in projects}
     for (project_id, model), numbers in sorted(found.items()):
         standings[project_id].append(Standing(model, **numbers))
     return standings
+
+
+def _counted(rows: QuerySet[Any], kind: str, **numbers: Any) -> QuerySet[Any]:
+    """`rows`, of project and model name, each with the kind, its GPUs, those used, those known about, and its end."""
+    nothing = Value(None, output_field=DateTimeField())
+    columns = {"gpus": Count("pk"), "used": Value(0), "told": Value(0), "until": nothing} | numbers
+    counted: QuerySet[Any] = rows.order_by().annotate(kind=Value(kind), **columns)
+    return counted
 
 
 def with_gpus(grants: QuerySet[Grant]) -> QuerySet[Grant]:

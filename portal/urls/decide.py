@@ -39,6 +39,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pitches/<uuid:public_id>/sign/", queue.pitch_sign, name="pitch_sign"),
     path("queue/", queue.queue, name="queue"),
     path("queue/<uuid:public_id>/", queue.queue_item, name="queue_item"),
+    path("queue/<uuid:public_id>/before/", queue.queue_history, name="queue_history"),
     path("desk/", desk.desk, name="desk"),
     path("desk/try/", desk.desk_try, name="desk_try"),
     path("desk/decide/", desk.desk_decide, name="desk_decide"),

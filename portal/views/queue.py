@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -23,7 +24,8 @@ from portal.outlook import outlook_of_pitch
 from portal.problems import refuse
 from portal.views.pitch_story import story_of
 
-QUEUE_ROWS = 100  # nobody decides more in one sitting; the rest comes up as these go
+QUEUE_ROWS = 50  # nobody decides more in one sitting; the rest comes up as these go
+PAST_ROWS = 5
 
 
 @login_required
@@ -37,10 +39,30 @@ def queue(request: HttpRequest) -> HttpResponse:
 @require_GET
 def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
-    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
-    if not queries.mandates_to_sign(queries.load_signatures(row), request.user):
+    waiting = list(_queue(request)[:QUEUE_ROWS])
+    row = next((pitch for pitch in waiting if pitch.public_id == public_id), None)
+    row = row or _queue(request).filter(public_id=public_id).first()
+    if row is None:
+        get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
         return redirect("pitch", public_id)
-    return _show(request, row)
+    return _show(request, row, waiting=waiting)
+
+
+@login_required
+@require_GET
+def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """What came before a pitch of the queue: the project's last ones, and those of anybody that look like it."""
+    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
+    decided = row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED])
+    context = {
+        "item": row,
+        "past": decided.select_related("model").order_by("-pk")[:PAST_ROWS],
+        "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
+    }
+    part = "#history" if request.htmx else ""  # type: ignore[attr-defined]
+    response = render(request, f"queue/history.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 @login_required
@@ -116,9 +138,26 @@ def _gone(request: HttpRequest, form: SignOffForm, status: int) -> HttpResponse:
 
 
 def _show(
-    request: HttpRequest, row: Pitch | None, *, form: SignOffForm | None = None, status: int = 200
+    request: HttpRequest,
+    row: Pitch | None,
+    *,
+    waiting: list[Pitch] | None = None,
+    form: SignOffForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
-    waiting = list(queries.queue_of(request.user)[:QUEUE_ROWS])
+    with queries.one_look():  # nothing is written from here on
+        return _drawn(request, row, list(_queue(request)[:QUEUE_ROWS]) if waiting is None else waiting, form, status)
+
+
+def _queue(request: HttpRequest) -> QuerySet[Pitch]:
+    """The person's queue, each annotated `is_own_project`: the person works there, too."""
+    own = queries.projects_with(request.user, "view_project").filter(pk=OuterRef("project"))
+    return queries.queue_of(request.user).annotate(is_own_project=Exists(own.order_by()))
+
+
+def _drawn(
+    request: HttpRequest, row: Pitch | None, waiting: list[Pitch], form: SignOffForm | None, status: int
+) -> HttpResponse:
     row = row or (waiting[0] if waiting else None)
     context: dict[str, Any] = {"waiting": waiting, "item": row}
     if row is not None:
@@ -143,11 +182,8 @@ def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
     """What an executive needs for one pitch; why the ask does not fit, where it does not."""
     return {
         "mandates": queries.mandates_to_sign(row, request.user),
-        "is_own_project": queries.projects_with(request.user, "view_project").filter(pk=row.project_id).exists(),
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),
         "earlier": earlier_of(row, request.user),
-        "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
         "record": standings_of([row.project])[row.project_id],
-        "past": row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED]).order_by("-pk")[:5],
     }

@@ -78,7 +78,7 @@ def test_the_draft_itself_is_not_its_own_look_alike(client, lab, declined):
 def test_those_who_sign_see_it_in_their_queue_and_a_stranger_sees_nothing(client, lab, declined):
     waiting = acts.submit(lab, title=TITLE)
     client.force_login(lab.head)
-    queue = client.get(reverse("queue_item", args=[waiting.public_id])).content.decode()
+    queue = client.get(reverse("queue_history", args=[waiting.public_id]), headers=HTMX).content.decode()
     client.force_login(lab.applied_pitcher)
     elsewhere = client.get(reverse("pitch_outlook"), typed(lab), headers=HTMX).content.decode()
 

@@ -1,0 +1,41 @@
+"""One look at the lab: what is asked again and again while one answer is made is read once.
+
+Only what never writes may look so: a change after the first question would not show.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_answers: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("answers", default=None)
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Inside, each question marked `once_a_look` is asked of the database once for the same arguments."""
+    before = _answers.set({} if _answers.get() is None else _answers.get())
+    try:
+        yield
+    finally:
+        _answers.reset(before)
+
+
+def once_a_look(question: Callable[P, R]) -> Callable[P, R]:
+    """`question`, answered from memory inside `one_look`; its arguments are hashable, its answer is left as it is."""
+
+    @wraps(question)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> R:
+        answers = _answers.get()
+        if answers is None:
+            return question(*args, **kwargs)
+        key = (question, *args, *kwargs.items())
+        if key not in answers:
+            answers[key] = question(*args, **kwargs)
+        return answers[key]  # type: ignore[no-any-return]
+
+    return asked
