@@ -13,6 +13,7 @@ DIVISIONS = {"research": "Research", "applied": "Applied"}
 # Lab-wide from here on: a run that takes a tenth of a large fleet, or its like over a longer time.
 LARGE_GPUS = 1_024
 LARGE_GPU_HOURS = 1_500_000
+ANSWER_WORKING_DAYS = 3  # to a pitch; the team plans its next week with the answer
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,15 @@ class RoleRow:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A policy as it ships: from so many GPUs, or so many GPU-hours, on these roles sign."""
+    """A policy as it ships: from so many GPUs, or so many GPU-hours, on these roles sign, in so many working days."""
 
     subject: Policy.Subject
     roles: tuple[str, ...]
     division: str = ""
     min_gpus: int = 0
     min_gpu_hours: int | None = None
+    due_working_days: int | None = None
+    escalates_to: str = ""
 
 
 ROLES = (
@@ -46,9 +49,27 @@ ROLES = (
     RoleRow("admin", "Admin", Role.Power.ADMINISTER),
 )
 POLICIES = (
-    PolicyRow(Policy.Subject.PITCH, ("chief-scientist", "research-head"), "research"),
-    PolicyRow(Policy.Subject.PITCH, ("ceo-applications",), "applied"),
-    PolicyRow(Policy.Subject.PITCH, ("ceo", "ceo-applications"), "", LARGE_GPUS, LARGE_GPU_HOURS),
+    PolicyRow(
+        Policy.Subject.PITCH,
+        ("chief-scientist", "research-head"),
+        "research",
+        due_working_days=ANSWER_WORKING_DAYS,
+        escalates_to="ceo",
+    ),
+    PolicyRow(
+        Policy.Subject.PITCH,
+        ("ceo-applications",),
+        "applied",
+        due_working_days=ANSWER_WORKING_DAYS,
+        escalates_to="ceo",
+    ),
+    PolicyRow(  # nobody stands above these two
+        Policy.Subject.PITCH,
+        ("ceo", "ceo-applications"),
+        min_gpus=LARGE_GPUS,
+        min_gpu_hours=LARGE_GPU_HOURS,
+        due_working_days=ANSWER_WORKING_DAYS,
+    ),
     PolicyRow(Policy.Subject.SPLIT, ("ceo", "ceo-applications")),
 )
 
@@ -83,6 +104,8 @@ def _policy(row: PolicyRow, divisions: dict[str, Division]) -> Policy:
         division=divisions.get(row.division),
         min_gpus=row.min_gpus,
         min_gpu_hours=row.min_gpu_hours,
+        due_working_days=row.due_working_days,
+        escalates_to=Role.objects.filter(slug=row.escalates_to).first(),
         during=(timezone.now(), None),
     )
     PolicyRole.objects.bulk_create(PolicyRole(policy=policy, role=Role.objects.get(slug=slug)) for slug in row.roles)

@@ -1,6 +1,7 @@
 """Who must sign what: rows that a lab edits; the shipped defaults stand in `allocations.defaults`."""
 
 from django.contrib.postgres.fields import DateTimeRangeField
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -66,6 +67,23 @@ class Policy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} {self.division or ''} {self.min_gpus}+"
+
+    def clean(self) -> None:
+        """A range that nothing fits, and marks that the subject has no use for, are slips of the keyboard."""
+        for lowest, most, name in (
+            (self.min_gpus, self.max_gpus, "max_gpus"),
+            (self.min_gpu_hours, self.max_gpu_hours, "max_gpu_hours"),
+        ):
+            if lowest is not None and most is not None and most < lowest:
+                raise ValidationError({name: _("Nothing is from %(from)s up to this.") % {"from": lowest}})
+        if self.subject != self.Subject.PITCH:
+            for name in ("is_fast_lane", "over_share"):
+                if getattr(self, name):
+                    raise ValidationError({name: _("Only for pitches.")})
+        if self.is_fast_lane and self.over_share:
+            raise ValidationError({"over_share": _("What is above the share takes no fast lane.")})
+        if self.is_fast_lane and self.cap_gpu_hours is None:
+            raise ValidationError({"cap_gpu_hours": _("A fast lane has a cap for a project and month.")})
 
 
 class PolicyRole(models.Model):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from knox.models import get_token_model
 
 from allocations import rules
-from allocations.models import Division, Person, Policy, RoleHolder
+from allocations.models import Division, Person, Policy, Question, RoleHolder
 from inventory.models import Event, GpuModel, Node
 from tests import factories
 
@@ -19,7 +19,7 @@ MODELS = sorted(
     (model for model in admin.site._registry if model._meta.app_label in ("allocations", "inventory")),
     key=lambda model: model._meta.label_lower,
 )
-WRITTEN_HERE = {"person", "division", "role", "policy", "gpumodel", "node", "noticepreference"}
+WRITTEN_HERE = {"person", "division", "role", "policy", "gpumodel", "node", "noticepreference", "question", "holiday"}
 
 
 def address(model, page, *args):
@@ -91,6 +91,44 @@ def test_a_policy_is_recorded_with_its_roles(lab, desk):
 
     assert Event.objects.get(verb="policy.roles").facts == {"roles": ["ceo"]}
     assert Policy.objects.filter(division=lab.applied, min_gpus=64).count() == 1
+
+
+POLICY = {
+    "subject": "pitch", "division": "", "min_gpus": 0, "min_gpu_hours": "", "during_0": "2027-01-01 00:00",
+    "during_1": "", "counts_from": "start", "named_roles-TOTAL_FORMS": 1, "named_roles-INITIAL_FORMS": 0,
+    "named_roles-0-position": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({}, "Name a role that signs: a policy without one lets nothing through."),
+        ({"role": "ops"}, "Ops does not decide; name a role that does."),
+        ({"role": "ceo", "min_gpus": 64, "max_gpus": 63}, "Nothing is from 64 up to this."),
+        ({"role": "ceo", "is_fast_lane": "on"}, "A fast lane has a cap for a project and month."),
+        ({"role": "ceo", "is_fast_lane": "on", "cap_gpu_hours": 9, "over_share": "on"}, "takes no fast lane"),
+        ({"role": "ceo", "subject": "split", "over_share": "on"}, "Only for pitches."),
+    ],
+)
+def test_a_policy_that_names_nobody_or_fits_nothing_is_refused(lab, desk, typed, told):
+    before, role = Policy.objects.count(), typed.get("role")
+    named = {"named_roles-0-role": lab.role(role).pk} if role else {}
+
+    page = desk.post(address(Policy, "add"), POLICY | typed | named)
+
+    assert (Policy.objects.count(), told in page.content.decode()) == (before, True)
+
+
+def test_a_question_has_the_words_to_choose_from_one_a_line(lab, desk):
+    form = {"text": "Data?", "kind": "choice", "position": 1, "choices": "", "division": lab.research.pk}
+    refused = desk.post(address(Question, "add"), form)
+    desk.post(address(Question, "add"), form | {"choices": " Public \n\nLicensed\nPublic"})
+
+    question = Question.objects.get()
+    page = desk.get(address(Question, "change", question.pk)).content.decode()
+    assert "Give the words to choose from." in refused.content.decode()
+    assert (question.choices, "Public\nLicensed" in page) == (["Public", "Licensed"], True)
 
 
 def test_a_role_is_given_and_ended_through_the_services(lab, desk):
