@@ -20,6 +20,7 @@ from allocations.models import (
     Assignment,
     Division,
     Grant,
+    HeadCount,
     Holding,
     Holiday,
     Membership,
@@ -164,6 +165,11 @@ class QuestionAdmin(Recorded):
 class HolidayAdmin(Recorded):
     list_display = ("on", "name", "division")
     list_filter = ("division",)
+
+
+@admin.register(HeadCount)
+class HeadCountAdmin(Recorded):
+    list_display = ("division", "starts_on", "people")
     list_select_related = ("division",)
 
 

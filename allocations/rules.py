@@ -134,6 +134,12 @@ RULES: dict[str, Rule] = {
     ),
     "back_date": _by_power(Power.OPERATE),
     "edit_pitch": Rule(lambda person, pitch: pitch.pitcher_id == person.pk, lambda pitch: [pitch.pitcher.name]),
+    "hand_over_pitch": Rule(
+        lambda person, pitch: (
+            pitch.pitcher_id == person.pk or _may(person, "lead_project", pitch.project) or can(person, "administer")
+        ),
+        lambda pitch: [pitch.pitcher.name, *_lead(pitch.project), *_with_power(Power.ADMINISTER)],
+    ),
     "withdraw_pitch": Rule(
         lambda person, pitch: pitch.pitcher_id == person.pk or _may(person, "lead_project", pitch.project),
         lambda pitch: [pitch.pitcher.name, *_lead(pitch.project)],

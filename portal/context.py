@@ -61,6 +61,7 @@ PLACES = [
         "reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"
     ),
     Place("fleet", gettext_lazy("Fleet"), "squares-2x2", frozenset({"fleet", "node"}), "see_fleet"),
+    Place("people", gettext_lazy("People"), "users", frozenset({"people", "person", "person_let_go"}), "administer"),
     Place("trail", gettext_lazy("Trail"), "list-bullet", frozenset({"trail"}), "see_trail"),
 ]
 
@@ -180,6 +181,8 @@ class Frame:
         if place.name == "deputies":
             sets = {Role.Power.DECIDE, Role.Power.ADMINISTER}
             return self._request.user.is_superuser or any(role.power in sets for role in self.roles)
+        if place.name == "people":
+            return self._request.user.is_superuser or any(r.power == Role.Power.ADMINISTER for r in self.roles)
         if place.name == "split":
             return bool(self.mandates)
         return not place.action or rules.can(self._request.user, place.action)

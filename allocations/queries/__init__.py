@@ -17,6 +17,7 @@ from allocations.queries.decisions import (
     splits_visible,
     splits_waiting_for,
 )
+from allocations.queries.leaving import Theirs, theirs
 from allocations.queries.look import once_a_look, one_look
 from allocations.queries.people import (
     Mandate,
@@ -26,6 +27,7 @@ from allocations.queries.people import (
     mandates_of,
     people_with,
     projects_with,
+    roles_held_by,
     roles_of,
     unplaced,
     without_signer,
@@ -84,6 +86,7 @@ __all__ = [
     "Percents",
     "Signing",
     "SplitEffect",
+    "Theirs",
     "Vacancy",
     "acting",
     "assignments_now",
@@ -127,6 +130,7 @@ __all__ = [
     "role_nobody_is_left_for",
     "roles_for_pitch",
     "roles_for_split",
+    "roles_held_by",
     "roles_of",
     "roles_that_wait",
     "roles_without_holder",
@@ -135,6 +139,7 @@ __all__ = [
     "splits_visible",
     "splits_waiting_for",
     "target",
+    "theirs",
     "unplaced",
     "without_signer",
 ]

@@ -2,6 +2,7 @@
 
 from portal.forms.deputies import DeputyForm, EndDeputyForm
 from portal.forms.grants import EndGrantForm
+from portal.forms.people import LeadForm, LetGoForm, MemberForm
 from portal.forms.pitches import AskForm, PitchForm, ReasonForm, SignOffForm
 from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
 from portal.forms.splits import SignSplitForm, SplitForm
@@ -12,6 +13,9 @@ __all__ = [
     "EndDeputyForm",
     "EndGrantForm",
     "EndProjectForm",
+    "LeadForm",
+    "LetGoForm",
+    "MemberForm",
     "PitchForm",
     "ReasonForm",
     "ResumeForm",

@@ -19,9 +19,10 @@ from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import Project
 from allocations.queries.standing import standings_of, with_gpus
-from portal.forms import EndProjectForm, ResumeForm, WindDownForm
+from portal.forms import EndProjectForm, LeadForm, MemberForm, ResumeForm, WindDownForm
 from portal.pages import newest_first
 from portal.problems import refuse
+from portal.views.people import members_of
 
 RECENT_ROWS = 8
 
@@ -57,11 +58,14 @@ def _page(request: HttpRequest, row: Project, **typed: forms.Form) -> dict[str, 
     person, now = request.user, timezone.now()
     is_over = row.state == Project.State.ENDED
     may_wind_down = not is_over and rules.can(person, "wind_down", row)
-    members = row.memberships.filter(during__contains=now).select_related("person").order_by("person__username")
+    members, may_edit_members = members_of(row), not is_over and rules.can(person, "edit_members", row)
     return {
         "project": row,
         "standings": standings_of([row])[row.pk],
-        "members": [membership.person for membership in members],
+        "members": members,
+        "may_edit_members": may_edit_members,
+        "member_form": MemberForm(),
+        "lead_form": LeadForm(members=members, initial={"person": row.lead_id}),
         "terms": row.terms.filter(during__contains=now).select_related("signed_by").first(),
         "grants": with_gpus(row.grants.filter(ends_at__gt=now)).select_related("model").order_by("ends_at"),
         "pitches": queries.pitches_visible_to(person).filter(project=row).order_by("-pk")[:RECENT_ROWS],

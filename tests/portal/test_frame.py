@@ -35,7 +35,7 @@ def _places(page: str) -> list[str]:
         ("chief-scientist", DECIDER),
         ("ceo", DECIDER),
         ("auditor", READER),
-        ("admin", [*READER[:3], "Deputies", *READER[3:]]),
+        ("admin", [*READER[:3], "Deputies", *READER[3:-1], "People", READER[-1]]),
         ("ops", [*READER[:-2], "Reshuffle", *READER[-2:]]),
     ],
 )
