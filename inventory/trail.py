@@ -43,10 +43,10 @@ def record(verb: str, subject: models.Model, *, by: object, reason: str = "", la
 
 def record_many(
     verb: str, subjects: Iterable[tuple[models.Model, dict[str, Any]]], *, by: object, reason: str = ""
-) -> None:
-    """Write one event for each (subject, facts), in one statement."""
+) -> list[Event]:
+    """Write one event for each (subject, facts), in one statement; the events in that order."""
     assert connection.in_atomic_block, "an event belongs to the transaction of its change"
-    Event.objects.bulk_create(
+    return Event.objects.bulk_create(
         Event(**_fields(verb, subject, by=by, reason=reason, facts=facts)) for subject, facts in subjects
     )
 

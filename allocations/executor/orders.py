@@ -1,8 +1,6 @@
 """Orders: the node of every agreed move is told its GPU's whole desired state, each pass anew, until it is done."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -10,10 +8,9 @@ from django.db import connection, transaction
 from django.db.models import Case, F, When
 from django.utils import timezone
 
-from allocations.executor.proof import ACTOR
+from allocations.executor.failures import Outcome, fail
 from allocations.models import Move
 from inventory import queries as facts
-from inventory import trail
 from inventory.drivers import loop
 from inventory.drivers.base import Applied, Order, UnitOrder
 from inventory.errors import InventoryError, NodeError, NodeRefused
@@ -37,18 +34,6 @@ UPDATE allocations_move move SET tried_at = %s, running = note.running, fault = 
 FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::int[]) AS note (pk, running, fault, attempts)
 WHERE move.id = note.pk
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one call said about one move: the state to be in, None to stay; `fault` a code, "" for a good answer."""
-
-    move: Move
-    state: State | None
-    running: int | None = None
-    fault: str = ""
-    detail: str = ""
-    node_generation: int | None = None
 
 
 def tell_nodes() -> None:
@@ -111,7 +96,7 @@ def _write(outcomes: Sequence[Outcome], at: datetime) -> None:
     Move.objects.advance_many(back, State.DRAINING, draining_at=at, switched_at=None)
     switched = [one.move for one in ours if one.move.state == State.DRAINING and one.state == State.SWITCHING]
     Move.objects.advance_many(switched, State.SWITCHING, switched_at=at)
-    _fail([one for one in ours if one.state == State.FAILED], at)
+    fail([one for one in ours if one.state == State.FAILED], at)
     _note(notes, at)
 
 
@@ -138,23 +123,3 @@ def _note(notes: Iterable[tuple[Outcome, int]], at: datetime) -> None:
     if columns:
         with connection.cursor() as cursor:
             cursor.execute(NOTE, [at, *map(list, zip(*columns, strict=True))])
-
-
-def _fail(failed: Iterable[Outcome], at: datetime) -> None:
-    by_code: dict[str, list[Outcome]] = defaultdict(list)
-    for one in failed:
-        by_code[one.fault].append(one)
-    for code, outcomes in by_code.items():
-        Move.objects.advance_many([one.move for one in outcomes], State.FAILED, failed_at=at, tried_at=at, fault=code)
-        trail.record_many("move.failed", [(one.move, _facts(one)) for one in outcomes], by=ACTOR)
-
-
-def _facts(one: Outcome) -> dict[str, object]:
-    return {
-        "gpu": str(one.move.gpu),
-        "to": one.move.to_holder,
-        "code": one.fault,
-        "detail": one.detail,
-        "generation": one.move.generation,
-        "node_generation": one.node_generation,
-    }

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from allocations import executor, plans, queries
-from allocations.models import Holding, Move
+from allocations.models import Holding, Move, Notice, OutboxMessage
 from inventory.models import Event, Gpu
 from tests import factories
 from tests.allocations.machines import Crash, assigned, commit, committed, crashed, holdings, states
@@ -99,6 +99,21 @@ def test_what_the_node_will_never_do_fails_with_its_code(plan, machines, ended, 
     assert (event.subject_id, event.facts["code"]) == (str(move.pk), code)
     assert states(plan) == ["failed", "draining", "draining"]
     assert assigned(ended[:1]) == ["protein-folding"]
+    told = Notice.objects.filter(event=event).values_list("person__username", "subject", "path")
+    assert list(told) == [("ops", f"A move has failed: {code}", "/reshuffle/")]
+    assert OutboxMessage.objects.filter(event=event).count() == 1
+
+
+def test_many_that_fail_alike_are_one_notice(plan, machines, ended):
+    """500 GPUs down at once: one digest."""
+    for gpu in ended:
+        machines.device(gpu).lost = True
+
+    executor.run_pass()
+    executor.run_pass()
+
+    assert states(plan) == ["failed"] * 3
+    assert Notice.objects.get(person__username="ops").subject == "3 moves have failed: gpu_lost"
 
 
 def test_a_wrong_token_is_a_fault_and_not_the_end(plan, machines, ended):
