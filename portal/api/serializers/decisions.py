@@ -33,6 +33,7 @@ class SignOffOut(serializers.Serializer):
     round = serializers.IntegerField()
     role = serializers.CharField(source="role.slug")
     person = serializers.CharField(source="person.username")
+    deputy_for = serializers.CharField(source="deputy_for.username", allow_null=True, default=None)
     verdict = serializers.ChoiceField(choices=SignOff.Verdict.choices)
     gpus = serializers.IntegerField()
     reason = serializers.CharField()

@@ -9,7 +9,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from allocations import grants, pitches, plans, queries, splits
+from allocations import grants, pitches, plans, queries, recusals, splits
 from allocations.errors import BadTerms
 from allocations.models import Pitch, Project, Role, Split
 from allocations.queries.standing import with_gpus
@@ -49,7 +49,9 @@ class Pitches(Nouns):
     def get_queryset(self) -> QuerySet[Any]:
         """With their roles and sign-offs in a constant number of queries."""
         rows = queries.pitches_visible_to(self.request.user).select_related("project", "pitcher", "model")
-        return rows.select_related("resubmits").prefetch_related("roles", "sign_offs__role", "sign_offs__person")
+        return rows.select_related("resubmits").prefetch_related(
+            "roles", "sign_offs__role", "sign_offs__person", "sign_offs__deputy_for"
+        )
 
     @extend_schema(request=serializers.PitchIn, responses={201: serializers.PitchOut})
     def create(self, request: Request) -> Response:
@@ -89,6 +91,14 @@ class Pitches(Nouns):
         row, said = self.get_object(), self.told(serializers.SignPitchIn)
         said["role"] = _role(said["role"])
         pitches.sign_off(pitch=row, by=request.user, **said)
+        return self.answer(row.pk)
+
+    @extend_schema(request=serializers.ReasonIn, responses=serializers.PitchOut)
+    @action(detail=True, methods=["post"])
+    def recuse(self, request: Request, id: str) -> Response:  # noqa: A002
+        """You step aside from signing it, and say why; somebody else signs."""
+        row = self.get_object()
+        recusals.recuse(pitch=row, by=request.user, **self.told(serializers.ReasonIn))
         return self.answer(row.pk)
 
     def _draft(self) -> dict[str, Any]:
