@@ -258,8 +258,12 @@ class PitchAdmin(Shown):
 
 @admin.register(SignOff)
 class SignOffAdmin(Shown):
-    list_display = ("pitch", "round", "role", "person", "verdict", "gpus", "at")
+    list_display = ("pitch", "round", "role", "person", "verdict", "gpus", "at", "undone_at")
     list_select_related = ("pitch", "role", "person")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SignOff]:
+        """Those that were undone, too."""
+        return SignOff.every.all()
 
 
 @admin.register(Split)

@@ -21,33 +21,52 @@ from inventory.models import GpuModel
 
 
 @one_at_a_time
-def issue_grant(*, pitch: Pitch, gpus: int, by: Person) -> Grant:
-    """`gpus` whole GPUs are promised to the project of a pitch that all its roles have signed in this round.
+def issue_grant(*, pitch: Pitch, by: Person) -> Grant:
+    """What lies on the table is promised to the project of a pitch that all its roles have signed in this round.
 
-    From the pitch's first day, or now if that has come, for its full length. Locks the shares of that GPU model:
-    promises are made one at a time. Raises NotAllowed, WrongState, OverShare, OverCapacity.
+    From the first day, or now if that has come, for its full length. Locks the shares of that GPU model: promises are
+    made one at a time. Raises NotAllowed, WrongState, OverShare, OverCapacity.
     """
     rules.require(by, "sign_pitch", pitch)
     lock_row(pitch)
-    if pitch.state != Pitch.State.SUBMITTED:
-        raise WrongState(_("A pitch is granted while it waits for signatures, not when it is %(state)s.") % {
-            "state": pitch.get_state_display()
-        }, state=pitch.state)  # fmt: skip
-    _require_all_signed(pitch, gpus)
-    lock_shares(pitch.model)
-    now = timezone.now()
-    starts_at, ends_at = promised_time(pitch.start_on, pitch.days, now=now)
-    require_room(project=pitch.project, model=pitch.model, gpus=gpus, starts_at=starts_at, ends_at=ends_at)
+    _require_state(pitch, *Pitch.SIGNABLE)
+    return _promise(pitch, by)
+
+
+@one_at_a_time
+def issue_offered(*, pitch: Pitch, by: Person) -> Grant:
+    """As `issue_grant`, for a counter-offer that its pitcher accepts: `by` is who signed it last.
+
+    For a caller that has checked that the offer may be accepted. Raises NotAllowed, WrongState, OverShare,
+    OverCapacity.
+    """
+    lock_row(pitch)
+    _require_state(pitch, Pitch.State.OFFERED)
+    return _promise(pitch, by)
+
+
+def _promise(pitch: Pitch, by: Person) -> Grant:
+    terms, now = pitch.terms, timezone.now()
+    _require_all_signed(pitch)
+    lock_shares(terms.model)
+    starts_at, ends_at = require_room_for(pitch, now=now)
     grant = Grant.objects.create(
-        pitch=pitch, project=pitch.project, model=pitch.model, gpus=gpus, whole_nodes=pitch.whole_nodes,
-        one_island=pitch.one_island, required_labels=pitch.required_labels, starts_at=starts_at,
-        ends_at=ends_at, issued_by=by, issued_at=now,
+        pitch=pitch, project=pitch.project, model=terms.model, gpus=terms.gpus, whole_nodes=pitch.whole_nodes,
+        one_island=pitch.one_island, required_labels=pitch.required_labels, counts_from=pitch.counts_from,
+        starts_at=starts_at, ends_at=ends_at, issued_by=by, issued_at=now,
     )  # fmt: skip
     trail.record(
-        "grant.issued", grant, by=by, gpus=gpus, model=pitch.model.name, project=pitch.project.slug,
+        "grant.issued", grant, by=by, gpus=terms.gpus, model=terms.model.name, project=pitch.project.slug,
         pitch=pitch.public_id, starts_at=starts_at, ends_at=ends_at,
     )  # fmt: skip
     return grant
+
+
+def _require_state(pitch: Pitch, *states: Pitch.State) -> None:
+    if pitch.state not in states:
+        raise WrongState(_("A pitch is granted while it waits for signatures, not when it is %(state)s.") % {
+            "state": pitch.get_state_display()
+        }, state=pitch.state)  # fmt: skip
 
 
 @one_at_a_time
@@ -100,13 +119,23 @@ def promised_time(start_on: date, days: int, *, now: datetime) -> tuple[datetime
     return starts_at, plus_days(starts_at, days, zone)
 
 
-def require_room(*, project: Project, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime) -> None:
+def require_room(
+    *,
+    project: Project,
+    model: GpuModel,
+    gpus: int,
+    starts_at: datetime,
+    ends_at: datetime,
+    above_share: bool = False,
+) -> None:
     """So many GPUs could be promised to the project at each instant of that time; locks nothing.
 
+    `above_share`: those who sign asks above the share have signed, so that only what is healthy bounds it.
     Raises OverShare or OverCapacity with the numbers of the worst stretch.
     """
     ask = Booking(starts_at, ends_at, gpus)
-    short = queries.capacity_of(model, at=starts_at).shortage(project.division, ask)
+    room = queries.capacity_of(model, at=starts_at)
+    short = room.shortage_of_all(ask) if above_share else room.shortage(project.division, ask)
     if short is None:
         return
     numbers = {
@@ -132,12 +161,28 @@ def require_room(*, project: Project, model: GpuModel, gpus: int, starts_at: dat
     )
 
 
+def require_room_for(pitch: Pitch, *, now: datetime) -> tuple[datetime, datetime]:
+    """What lies on the table could be promised at each instant of its time, which comes back; locks nothing.
+
+    Raises OverShare or OverCapacity with the numbers of the worst stretch.
+    """
+    terms = pitch.terms
+    starts_at, ends_at = promised_time(terms.start_on, terms.days, now=now)
+    above_share = pitch.is_over_share and terms.model == pitch.model
+    require_room(
+        project=pitch.project, model=terms.model, gpus=terms.gpus, starts_at=starts_at, ends_at=ends_at,
+        above_share=above_share,
+    )  # fmt: skip
+    return starts_at, ends_at
+
+
 def site_zone() -> ZoneInfo:
     """The zone in which people type days."""
     return ZoneInfo(settings.SITE_TIME_ZONE)
 
 
-def _require_all_signed(pitch: Pitch, gpus: int) -> None:
+def _require_all_signed(pitch: Pitch) -> None:
+    gpus = pitch.offered_gpus
     signed = SignOff.objects.filter(pitch=pitch, round=pitch.round, verdict=SignOff.Verdict.APPROVE, gpus=gpus)
     missing = pitch.roles.exclude(pk__in=signed.values("role"))
     names = [role.name for role in missing]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from allocations.errors import Stale
-from allocations.models import Division, Share
+from allocations.models import Division, Share, Target
 from inventory.models import GpuModel
 
 P = ParamSpec("P")
@@ -52,3 +52,9 @@ def lock_shares(model: GpuModel | None = None) -> None:
     if shares.count() < len(pairs):
         Share.objects.bulk_create((Share(division=d, model=m) for d, m in pairs), ignore_conflicts=True)
     list(shares.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
+def lock_target() -> Target:
+    """The one target, as it is now; commits of plans are made one at a time until the transaction ends."""
+    Target.objects.get_or_create(pk=1)
+    return Target.objects.select_for_update().get(pk=1)

@@ -25,7 +25,7 @@ def recuse(*, pitch: Pitch, by: Person, reason: str) -> Recusal:
     rules.require(by, "sign_pitch", pitch)
     seen = pitch.state
     lock_row(pitch)
-    _require_submitted(pitch, seen)
+    _require_signable(pitch, seen)
     stepped = pitch.recusals.filter(person=by).first()
     if stepped:
         return stepped
@@ -66,8 +66,8 @@ def _alarm(pitch: Pitch, by: Person, lacking: Role) -> None:
     )
 
 
-def _require_submitted(pitch: Pitch, seen: str) -> None:
-    if pitch.state == Pitch.State.SUBMITTED:
+def _require_signable(pitch: Pitch, seen: str) -> None:
+    if pitch.state in Pitch.SIGNABLE:
         return
     message = _("This pitch: %(state)s. There is no such step from here.") % {"state": pitch.get_state_display()}
     if seen != pitch.state:

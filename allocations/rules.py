@@ -80,7 +80,7 @@ def _why_barred(person: Person, pitch: Pitch) -> str:
         return _("Nobody signs a pitch of their own. Those who sign this one: %(who)s.")
     if pitch.recusals.filter(person=person).exists():
         return _("You have stepped aside from this pitch. Those who sign it: %(who)s.")
-    needed = set(pitch.roles.all())
+    needed = set(queries.needed_by(pitch))
     if any(each.holder.pk == pitch.pitcher_id and each.role in needed for each in queries.mandates_of(person)):
         return _("Nobody signs for those whose own pitch it is. Those who sign this one: %(who)s.")
     return ""
@@ -141,6 +141,10 @@ RULES: dict[str, Rule] = {
         lambda pitch: [pitch.pitcher.name, *_lead(pitch.project), *_with_power(Power.ADMINISTER)],
     ),
     "withdraw_pitch": Rule(
+        lambda person, pitch: pitch.pitcher_id == person.pk or _may(person, "lead_project", pitch.project),
+        lambda pitch: [pitch.pitcher.name, *_lead(pitch.project)],
+    ),
+    "answer_offer": Rule(
         lambda person, pitch: pitch.pitcher_id == person.pk or _may(person, "lead_project", pitch.project),
         lambda pitch: [pitch.pitcher.name, *_lead(pitch.project)],
     ),

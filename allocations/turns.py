@@ -3,13 +3,13 @@
 from django.utils.translation import gettext as _
 
 from allocations import queries
-from allocations.errors import NotAllowed, Stale
+from allocations.errors import NotAllowed, Stale, WrongState
 from allocations.models import Deputy, Person, Pitch, Role, SignOff
 
 
 def require_role(pitch: Pitch, by: Person, role: Role) -> None:
     """The pitch needs the role, and `by` holds it or stands in for a holder; else raises NotAllowed."""
-    needed = list(pitch.roles.all())
+    needed = queries.needed_by(pitch)
     if role in needed and any(mandate.role == role for mandate in queries.mandates_for(pitch, by)):
         return
     words = {"role": role.name, "needed": ", ".join(each.name for each in needed)}
@@ -22,7 +22,8 @@ def require_turn(pitch: Pitch, by: Person, role: Role, seen_round: int) -> queri
     """The mandate with which `by` signs that round of the locked pitch for the role: an own role before another's.
 
     In one round everybody counts once: who signs, and for whom. A deputyship that is used is locked, so that it ends
-    before the signature or after it. Raises NotAllowed, Stale when the terms changed or somebody signed first.
+    before the signature or after it. Raises NotAllowed, Stale when the terms changed or somebody signed first,
+    WrongState when other roles sign before this one.
     """
     if seen_round != pitch.round:
         raise Stale(
@@ -37,11 +38,22 @@ def require_turn(pitch: Pitch, by: Person, role: Role, seen_round: int) -> queri
         if sign_off.role == role:
             words = {"person": sign_off.signer, "role": role.name}
             raise Stale(_("%(person)s has signed as %(role)s already.") % words, role=role.slug)
+    _require_next(pitch, role)
     mandates = [mandate for mandate in queries.mandates_for(pitch, by) if mandate.role == role]
     for mandate in mandates:
         if not any(_counts_in(person, sign_off) for person in (by, mandate.holder) for sign_off in given):
             return mandate
     raise _counted_already(by, mandates, given)
+
+
+def _require_next(pitch: Pitch, role: Role) -> None:
+    unsigned = queries.unsigned_roles(pitch)
+    own = next(each.position for each in unsigned if each.role == role)
+    earlier = [each.role for each in unsigned if each.position < own]
+    if earlier:
+        words = {"role": role.name, "earlier": ", ".join(each.name for each in earlier)}
+        message = _("%(earlier)s signs before %(role)s. You are told when it is your turn.")
+        raise WrongState(message % words, earlier=[each.slug for each in earlier])
 
 
 def _lock_deputyships(by: Person, role: Role) -> None:

@@ -100,7 +100,7 @@ def outlook_of_pitch(pitch: Pitch) -> Outlook:
     roles = (
         queries.roles_for_pitch(division=pitch.project.division, gpus=pitch.ideal_gpus, days=pitch.days)
         if is_draft
-        else list(pitch.roles.all())
+        else queries.needed_by(pitch)
     )
     return outlook(
         division=pitch.project.division,

@@ -23,6 +23,7 @@ from allocations.models import (
     ProjectTerms,
     Role,
     RoleHolder,
+    SignOff,
     Split,
     SplitLine,
 )
@@ -164,6 +165,12 @@ def submitted(project: Project, pitcher: Person | None = None, **fields) -> Pitc
     """A pitch that waits for Research's two signatures unless `roles` names others."""
     fields.setdefault("roles", ("chief-scientist", "research-head"))
     return pitch(project, pitcher, state=Pitch.State.SUBMITTED, **fields)
+
+
+def sign_off(pitch: Pitch, who: Person, role: str, **fields) -> SignOff:
+    """An approval of what lies on the table, unless `fields` say otherwise."""
+    values = {"round": pitch.round, "verdict": "approve", "at": timezone.now(), **pitch.terms._asdict(), **fields}
+    return SignOff.objects.create(pitch=pitch, person=who, role=Role.objects.get(slug=role), **values)
 
 
 def grant(project: Project, *, gpus: int = 8, starts_at=None, ends_at=None, **fields) -> Grant:

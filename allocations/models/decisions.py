@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from allocations.models.people import Division, Person, Project, Role, signed_name
 from allocations.models.states import StateQuerySet, new_public_id
+from allocations.models.terms import EveryManager, StandingManager, Terms
 from inventory.models import GpuModel
 
 LONGEST_DAYS = 730  # two years; nobody promises hardware beyond its depreciation
@@ -53,12 +54,19 @@ class Pitch(models.Model):
             State.DECLINED,
             State.WITHDRAWN,
         },
-        State.CHANGES: {State.SUBMITTED, State.WITHDRAWN},
-        State.OFFERED: {State.SUBMITTED, State.GRANTED, State.WITHDRAWN},
-        State.WAITLISTED: {State.SUBMITTED, State.OFFERED, State.GRANTED, State.DECLINED, State.WITHDRAWN},
-        # Back to the signers: a last signature that was undone before anything left the building.
-        State.GRANTED: {State.SUBMITTED},
-        State.DECLINED: {State.SUBMITTED},
+        State.CHANGES: {State.SUBMITTED, State.WAITLISTED, State.WITHDRAWN},
+        State.OFFERED: {State.SUBMITTED, State.WAITLISTED, State.GRANTED, State.WITHDRAWN},
+        State.WAITLISTED: {
+            State.SUBMITTED,
+            State.CHANGES,
+            State.OFFERED,
+            State.GRANTED,
+            State.DECLINED,
+            State.WITHDRAWN,
+        },
+        # Back to the signers: an answer that was undone before anything left the building.
+        State.GRANTED: {State.SUBMITTED, State.WAITLISTED},
+        State.DECLINED: {State.SUBMITTED, State.WAITLISTED},
         State.WITHDRAWN: set(),
     }
     # Somebody's signature can still be given.
@@ -181,6 +189,21 @@ class Pitch(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def asked(self) -> Terms:
+        """What the pitcher asks for, ideally."""
+        return Terms(self.model, self.ideal_gpus, self.start_on, self.days)
+
+    @property
+    def terms(self) -> Terms:
+        """What lies on the table; `model` and `offered_model` are worth loading with the row."""
+        return Terms(
+            self.offered_model or self.model,
+            self.offered_gpus,
+            self.offered_start_on or self.start_on,
+            self.offered_days or self.days,
+        )
+
 
 class PitchRole(models.Model):
     """A role that must sign a pitch: the policy of the day of submission, frozen into it."""
@@ -203,7 +226,10 @@ class PitchRole(models.Model):
 
 
 class SignOff(models.Model):
-    """What one role's holder answered to one round of a pitch; written by `allocations.pitches`, never changed."""
+    """What one role's holder answered to one round of a pitch; written by `allocations.pitches`, never changed.
+
+    `undone_at` alone is set later: taken back within seconds. Such a row is in `every` one, not among those that count.
+    """
 
     class Verdict(models.TextChoices):
         APPROVE = "approve", _("approved")
@@ -228,6 +254,9 @@ class SignOff(models.Model):
     reason = models.TextField(_("reason"), blank=True)
     at = models.DateTimeField(_("at"))
     undone_at = models.DateTimeField(_("undone at"), null=True, blank=True)
+
+    objects = StandingManager()
+    every = EveryManager()
 
     class Meta:
         ordering = ["pk"]

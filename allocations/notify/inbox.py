@@ -12,13 +12,13 @@ from allocations.models import Notice, NoticePreference, Person
 
 
 def notices_of(person: Person) -> QuerySet[Notice]:
-    """What the person was told; nobody else reads it."""
-    return Notice.objects.filter(person=person)
+    """What the person was told until now; nobody else reads it."""
+    return Notice.objects.filter(person=person, at__lte=timezone.now())
 
 
 def unread_of(person: Person) -> QuerySet[Notice]:
     """What the person was told and has not opened yet."""
-    return Notice.objects.filter(person=person, read_at=None)
+    return notices_of(person).filter(read_at=None)
 
 
 def mark_read(*, notice: Notice, by: Person) -> None:

@@ -1,6 +1,7 @@
 """Write what people are told, in the transaction of the decision."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from django.conf import settings
@@ -20,23 +21,32 @@ class Text(NamedTuple):
     path: str = ""
 
 
-def tell(event: Event, people: Iterable[Person], subject: str, body: str, path: str = "") -> None:
+def tell(
+    event: Event,
+    people: Iterable[Person],
+    subject: str,
+    body: str,
+    path: str = "",
+    *,
+    not_before: datetime | None = None,
+) -> None:
     """Each of the people with a live account hears of the event once, whatever happens to the servers outside.
 
-    `path` is the page that it is about, "" for none. Three statements, however many people; a repeat for the same
-    event and person changes nothing. The caller's transaction decides whether the rows stand.
+    `path` is the page that it is about, "" for none. Before `not_before` it shows nowhere and leaves by no way. Three
+    statements, however many people; a repeat for the same event and person changes nothing. The caller's transaction
+    decides whether the rows stand.
     """
-    tell_each(event, dict.fromkeys(people, Text(body, path)), subject)
+    tell_each(event, dict.fromkeys(people, Text(body, path)), subject, not_before=not_before)
 
 
-def tell_each(event: Event, texts: Mapping[Person, Text], subject: str) -> None:
+def tell_each(event: Event, texts: Mapping[Person, Text], subject: str, *, not_before: datetime | None = None) -> None:
     """As `tell`, with a text and a page of their own for each of the people."""
     people = sorted((person for person in texts if person.is_active), key=lambda person: person.pk)
     if not people:
         return
-    now, subject = timezone.now(), subject[:SUBJECT_LIMIT]
+    at, subject = not_before or timezone.now(), subject[:SUBJECT_LIMIT]
     Notice.objects.bulk_create(
-        (Notice(event=event, person=person, subject=subject, at=now, **texts[person]._asdict()) for person in people),
+        (Notice(event=event, person=person, subject=subject, at=at, **texts[person]._asdict()) for person in people),
         ignore_conflicts=True,
     )
     wishes = NoticePreference.objects.in_bulk([person.pk for person in people])
@@ -48,7 +58,7 @@ def tell_each(event: Event, texts: Mapping[Person, Text], subject: str) -> None:
                 channel=channel,
                 subject=subject,
                 body=texts[person].body,
-                not_before=quiet_until(now, person, wishes.get(person.pk)) or now,
+                not_before=quiet_until(at, person, wishes.get(person.pk)) or at,
             )
             for person in people
             for channel in _channels(wishes.get(person.pk))

@@ -1,6 +1,7 @@
 """What every step of a pitch needs: its lock, its state, and telling those who sign."""
 
 from collections.abc import Collection
+from datetime import datetime
 
 from django.utils.translation import gettext as _
 
@@ -13,12 +14,19 @@ from inventory.models import Event
 
 
 def tell_signers(
-    event: Event, pitch: Pitch, roles: Collection[Role], what: str, *, but: Collection[Person] = ()
+    event: Event,
+    pitch: Pitch,
+    roles: Collection[Role],
+    what: str,
+    *,
+    but: Collection[Person] = (),
+    not_before: datetime | None = None,
 ) -> None:
     """Those who can sign for the roles, less `but`, hear of the pitch: its title and what about it."""
+    terms = pitch.terms
     words = {
-        "title": pitch.title, "what": what, "gpus": pitch.offered_gpus, "model": pitch.model.name,
-        "project": pitch.project.name, "days": pitch.days, "why": pitch.why,
+        "title": pitch.title, "what": what, "gpus": terms.gpus, "model": terms.model.name,
+        "project": pitch.project.name, "days": terms.days, "why": pitch.why,
     }  # fmt: skip
     tell(
         event,
@@ -26,6 +34,7 @@ def tell_signers(
         _("%(title)s %(what)s") % words,
         _("%(project)s asks for %(gpus)s %(model)s for %(days)s days.\n\n%(why)s") % words,
         page("queue", pitch.public_id),
+        not_before=not_before,
     )
 
 

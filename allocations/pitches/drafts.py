@@ -49,6 +49,8 @@ def save_draft(
 ) -> Pitch:
     """The draft says this; a new one of `by` where `pitch` is None. Nobody else sees it, and it need not be whole yet.
 
+    So is a pitch changed that was asked to change; those who saw it see it.
+
     `version` is what the writer saw (`asks.version_of`), None for one who does not care; `public_id` is the new one's.
     What is only kept while it is typed leaves no event: the trail has the beginning and what is submitted.
     Raises NotAllowed, BadTerms for numbers that no pitch can have, WrongState or Stale when it is no draft any more,
@@ -65,7 +67,7 @@ def save_draft(
     if pitch is None:
         return _begin(Pitch(pitcher=by, **({"public_id": public_id} if public_id else {}), **terms), details)
     rules.require(by, "edit_pitch", pitch)
-    lock_in(pitch, Pitch.State.DRAFT)
+    lock_in(pitch, Pitch.State.DRAFT, Pitch.State.CHANGES)
     before = {name: getattr(pitch, name) for name in terms}
     # Which fields, not what they say: many read the trail, a draft is its writer's alone.
     changed = {name for name in before if before[name] != terms[name]}
@@ -81,7 +83,8 @@ def save_draft(
     if was != now:
         write_details(pitch, details)
     if not is_autosave:
-        trail.record("pitch.edited", pitch, by=by, label=_("a draft"), changed=sorted(changed))
+        label = _("a draft") if pitch.state == Pitch.State.DRAFT else ""
+        trail.record("pitch.edited", pitch, by=by, label=label, changed=sorted(changed))
     return pitch
 
 
@@ -108,11 +111,11 @@ def resubmit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     rules.require(by, "see_pitch", pitch)
     rules.require(by, "pitch_for", pitch.project)
     lock_in(pitch, Pitch.State.DECLINED, Pitch.State.WITHDRAWN)
-    following = pitch.resubmissions.filter(state__in=[Pitch.State.DRAFT, Pitch.State.SUBMITTED])
+    following = pitch.resubmissions.filter(state__in=[Pitch.State.DRAFT, *Pitch.OPEN])
     own = following.filter(pitcher=by).order_by("-pk").first()
     if own:
         return own
-    if following.filter(state=Pitch.State.SUBMITTED).exists():
+    if following.filter(state__in=Pitch.OPEN).exists():
         raise WrongState(_("Another pitch follows this one already and waits for its signatures."))
     today = day_of(timezone.now(), grants.site_zone())
     later = max(today - pitch.start_on, timedelta())

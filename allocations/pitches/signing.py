@@ -1,18 +1,25 @@
-"""Sign-offs: every role that a pitch needs answers; the last approval issues the grant, one decline decides."""
+"""Sign-offs: every role that a pitch needs answers; the last approval issues the grant or offers other terms."""
 
+from collections.abc import Callable
 from copy import copy
+from datetime import date
 
+from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import grants, queries, rules, turns
+from allocations import calendar, grants, queries, rules, turns
 from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, one_at_a_time
-from allocations.models import Person, Pitch, Project, Role, SignOff
-from allocations.notify import page, tell
+from allocations.models import Person, Pitch, PitchRole, Project, Role, SignOff
+from allocations.models.terms import Terms
+from allocations.pitches import terms as table
+from allocations.pitches import verdicts, waitlist, writing
 from allocations.pitches.common import require_state, tell_signers
-from inventory import trail
-from inventory.models import Event
+from allocations.pitches.writing import Act
+from inventory.models import Event, GpuModel
+
+Verdict = SignOff.Verdict
 
 
 @one_at_a_time
@@ -24,104 +31,109 @@ def sign_off(
     verdict: str,
     round: int,  # noqa: A002 - the product's word for it
     gpus: int | None = None,
+    model: GpuModel | None = None,
+    start_on: date | None = None,
+    days: int | None = None,
+    rank: int | None = None,
     reason: str = "",
 ) -> SignOff:
-    """`by` has answered for `role` to the terms of that round; the last approval issues the grant with it.
+    """`by` has answered for `role` to the terms of that round.
 
-    `gpus` None is what is on the table. Fewer, but not below the minimum, open the next round with that number, signed
-    by `by`: the others sign again. A deputy signs where the principal could, and the two count as one. A decline needs
-    a reason and decides at once. One's own answer repeated changes nothing and comes back. Locks the pitch, at the last
-    signature the shares of its GPU model too.
+    An approval takes what is on the table, less what `gpus`, `model`, `start_on` and `days` say otherwise: other terms
+    open the next round, signed by `by`, and the others sign again. The last approval issues the grant where the pitcher
+    has accepted such terms beforehand, else it makes a counter-offer. A decline, a round of changes (both with a
+    reason) and a place on the waitlist (`rank`) need one signer. A deputy signs where the principal could, and the two
+    count as one. One's own answer repeated changes nothing and comes back. For some seconds it can be undone. Locks the
+    pitch, at the last signature the shares of its GPU model too.
     Raises NotAllowed, BadTerms, WrongState, Stale when the round is past or somebody was first, and OverShare or
     OverCapacity when the promise no longer fits: then nothing is written, and the last signer may approve fewer.
     """
     rules.require(by, "sign_pitch", pitch)
     turns.require_role(pitch, by, role)
-    if verdict not in SignOff.Verdict:
-        raise BadTerms(_("A sign-off approves or declines."), field="verdict")
+    if verdict not in Verdict:
+        raise BadTerms(_("Answer with one of these: %(verdicts)s.") % {"verdicts": _verdicts()}, field="verdict")
     row = copy(pitch)  # so that `pitch` shows nothing that a refusal rolled back
     lock_row(row)
-    repeated = _same_answer(row, by, role, verdict, round, gpus)
+    wanted = table.typed(row, gpus=gpus, model=model, start_on=start_on, days=days)
+    is_as_seen = (gpus, model, start_on, days) == (None, None, None, None)
+    repeated = _same_answer(row, by, role, verdict, round, None if is_as_seen else wanted)
     if repeated:
         return repeated
-    require_state(row, pitch.state, Pitch.State.SUBMITTED)
+    require_state(row, pitch.state, *Pitch.SIGNABLE)
     mandate = turns.require_turn(row, by, role, round)
-    if verdict == SignOff.Verdict.DECLINE:
-        signed = _decline(row, by, mandate, reason)
-    else:
-        signed = _approve(row, by, mandate, row.offered_gpus if gpus is None else gpus, reason)
+    act = Act(row, by, mandate, verdict, reason, writing.standing_of(row))
+    answers: dict[str, Callable[[], SignOff]] = {
+        Verdict.APPROVE: lambda: _approve(act, wanted),
+        Verdict.DECLINE: lambda: verdicts.decline(act),
+        Verdict.CHANGES: lambda: verdicts.ask_for_changes(act),
+        Verdict.WAITLIST: lambda: verdicts.put_on_waitlist(act, rank),
+    }
+    signed = answers[verdict]()
     pitch.refresh_from_db()
     return signed
 
 
-def _approve(pitch: Pitch, by: Person, mandate: queries.Mandate, gpus: int, reason: str) -> SignOff:
+def _approve(act: Act, wanted: Terms) -> SignOff:
+    pitch = act.pitch
     if pitch.project.state == Project.State.ENDED:
         raise WrongState(_("%(project)s has ended: it can only be declined.") % {"project": pitch.project.name})
-    if not pitch.min_gpus <= gpus <= pitch.offered_gpus:
-        raise BadTerms(
-            _("Approve from %(min)s, which is the least that helps, to %(offered)s GPUs.")
-            % {"min": pitch.min_gpus, "offered": pitch.offered_gpus},
-            field="gpus", min_gpus=pitch.min_gpus, offered_gpus=pitch.offered_gpus,
-        )  # fmt: skip
-    before = pitch.offered_gpus
-    if gpus < before:
-        pitch.round, pitch.offered_gpus = pitch.round + 1, gpus
-        pitch.save(update_fields=["round", "offered_gpus"])
-    signed, event = _sign(pitch, by, mandate, SignOff.Verdict.APPROVE, reason, before)
-    waiting = queries.roles_that_wait(pitch)
-    if not waiting:
-        grants.issue_grant(pitch=pitch, gpus=gpus, by=by)
-        _decide(pitch, by, Pitch.State.GRANTED, reason)
-    elif gpus < before:
-        tell_signers(event, pitch, waiting, _("has new terms and waits for your signature"), but={by})
-    return signed
-
-
-def _decline(pitch: Pitch, by: Person, mandate: queries.Mandate, reason: str) -> SignOff:
-    if not reason.strip():
-        raise BadTerms(_("Say why: the pitcher reads it."), field="reason")
-    signed, _event = _sign(pitch, by, mandate, SignOff.Verdict.DECLINE, reason, pitch.offered_gpus)
-    _decide(pitch, by, Pitch.State.DECLINED, reason)
-    return signed
-
-
-def _sign(
-    pitch: Pitch, by: Person, mandate: queries.Mandate, verdict: str, reason: str, before: int
-) -> tuple[SignOff, Event]:
-    signed = SignOff.objects.create(
-        pitch=pitch, round=pitch.round, role=mandate.role, person=by, deputy_for=mandate.deputy_for, verdict=verdict,
-        gpus=pitch.offered_gpus, reason=reason.strip(), at=timezone.now(),
-    )  # fmt: skip
-    event = trail.record(
-        "sign_off.given", pitch, by=by, reason=reason, role=mandate.role.slug, verdict=verdict, round=pitch.round,
-        before_gpus=before, gpus=pitch.offered_gpus, **mandate.said,
-    )  # fmt: skip
-    return signed, event
-
-
-def _decide(pitch: Pitch, by: Person, state: Pitch.State, reason: str) -> None:
-    Pitch.objects.advance(pitch, state, decided_at=timezone.now(), decided_by=by)
-    event = trail.record(
-        f"pitch.{state.value}", pitch, by=by, reason=reason, project=pitch.project.slug, asked_gpus=pitch.ideal_gpus,
-        gpus=pitch.offered_gpus, round=pitch.round,
-    )  # fmt: skip
-    if state == Pitch.State.GRANTED:
-        subject, body = _("Granted: %(title)s"), _("%(person)s signed last: %(gpus)s %(model)s for %(project)s.")
+    is_new = not table.is_on_table(pitch, wanted)
+    if is_new:
+        table.check(pitch, wanted)
+        table.put_on_table(pitch, wanted)
+    signed, event = writing.write_sign_off(act)
+    waiting = queries.unsigned_roles(pitch)
+    if waiting:
+        _tell_the_next(signed, event, waiting, is_new=is_new)
+    elif table.is_accepted_beforehand(pitch, pitch.terms):
+        grants.issue_grant(pitch=pitch, by=act.by)
+        writing.decide(act, signed, Pitch.State.GRANTED)
     else:
-        subject, body = _("Declined: %(title)s"), _("%(person)s declined it: %(reason)s")
-    words = {
-        "title": pitch.title, "person": by.name, "gpus": pitch.offered_gpus, "model": pitch.model.name,
-        "project": pitch.project.name, "reason": reason,
-    }  # fmt: skip
-    tell(event, {pitch.pitcher}, subject % words, body % words, page("pitches", pitch.public_id))
+        _offer(act, signed)
+    return signed
+
+
+def _offer(act: Act, signed: SignOff) -> None:
+    """All have signed what the pitcher has not accepted beforehand: it is theirs to answer. It promises nothing yet."""
+    pitch, now = act.pitch, timezone.now()
+    grants.require_room_for(pitch, now=now)
+    waitlist.close_gap(pitch)
+    due_at = calendar.due_after(now, settings.ANSWER_WORKING_DAYS, division=pitch.project.division)
+    stamps = {"offered_at": now, "answer_due_at": due_at, "answer_reminded_at": None, "waitlist_rank": None}
+    Pitch.objects.advance(pitch, Pitch.State.OFFERED, **stamps)
+    event = writing.record(
+        signed, "pitch.offered", by=act.by, reason=act.reason, round=pitch.round, due_at=due_at,
+        gpus=pitch.terms.gpus, model=pitch.terms.model.name, start_on=pitch.terms.start_on, days=pitch.terms.days,
+    )  # fmt: skip
+    subject = _("Your answer is needed: %(title)s")
+    body = _(
+        "All have signed other terms than you asked for: %(gpus)s %(model)s for %(days)s days from %(start_on)s. "
+        "Accept or decline them on the page of the pitch.\n\n%(reason)s"
+    )
+    people = {pitch.pitcher, pitch.project.lead}
+    writing.tell_askers(signed, event, people, subject, body, reason=act.reason)
+
+
+def _tell_the_next(signed: SignOff, event: Event, waiting: list[PitchRole], *, is_new: bool) -> None:
+    """Those whose turn it is now hear of it: all of them where the terms are new, else who comes after this one."""
+    lowest = min(each.position for each in waiting)
+    own = signed.pitch.needed_roles.get(role=signed.role_id).position if lowest else 0
+    if not is_new and lowest <= own:
+        return
+    what = _("has new terms and waits for your signature") if is_new else _("waits for your signature")
+    roles = [each.role for each in waiting if each.position == lowest]
+    tell_signers(event, signed.pitch, roles, what, but={signed.person}, not_before=writing.leaves_at(signed))
 
 
 def _same_answer(
-    pitch: Pitch, by: Person, role: Role, verdict: str, seen_round: int, gpus: int | None
+    pitch: Pitch, by: Person, role: Role, verdict: str, seen_round: int, wanted: Terms | None
 ) -> SignOff | None:
-    """The sign-off that this one repeats: of that round, or of the next one that it opened itself."""
+    """The sign-off that this one repeats: of that round, or of a later one that it opened itself with these terms."""
     own = pitch.sign_offs.filter(person=by, role=role, verdict=verdict)
-    same = (
-        own.filter(round=seen_round) if gpus is None else own.filter(round__in=[seen_round, seen_round + 1], gpus=gpus)
-    )
-    return same.order_by("-round").first()
+    if wanted is None:
+        return own.filter(round=seen_round).first()
+    return own.filter(round__gte=seen_round, **wanted._asdict()).order_by("-round").first()
+
+
+def _verdicts() -> str:
+    return ", ".join(Verdict.values)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from allocations import rules
 from allocations.errors import Stale
-from allocations.locks import one_at_a_time
+from allocations.locks import lock_target, one_at_a_time
 from allocations.models import Assignment, Move, Person, Plan, PlanStep, Target
 from allocations.plans.checks import check_all
 from allocations.plans.notices import tell
@@ -35,7 +35,7 @@ def commit_plan(*, plan: Plan, by: Person, generation: int) -> Plan:
     Raises NotAllowed, Stale (committed already, or not as it was any more), Uncovered.
     """
     rules.require(by, "commit_plan", plan)
-    target = _lock_target()
+    target = lock_target()
     _check_uncommitted(plan, target, generation)
     steps = list(plan.steps.select_related("gpu", "project", "grant", "from_assignment__project__lead"))
     moves = [step for step in steps if step.kind == PlanStep.Kind.MOVE]
@@ -61,11 +61,6 @@ def commit_plan(*, plan: Plan, by: Person, generation: int) -> Plan:
     )
     tell(event, plan, moves)
     return plan
-
-
-def _lock_target() -> Target:
-    Target.objects.get_or_create(pk=1)
-    return Target.objects.select_for_update().get(pk=1)
 
 
 def _check_uncommitted(plan: Plan, target: Target, generation: int) -> None:

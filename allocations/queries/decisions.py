@@ -32,7 +32,7 @@ def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
         of_others |= _seen_as_deputy(mandates)
     of_others |= Q(Exists(SignOff.objects.filter(pitch=OuterRef("pk"), person=person, deputy_for__isnull=False)))
     seen = Pitch.objects.filter(Q(pitcher=person) | (Q(submitted_at__isnull=False) & of_others))
-    return seen.select_related("project__division", "project__lead", "pitcher", "model", "decided_by")
+    return seen.select_related("project__division", "project__lead", "pitcher", "model", "offered_model", "decided_by")
 
 
 def grants_visible_to(person: Person) -> QuerySet[Grant]:
@@ -56,16 +56,22 @@ def splits_visible() -> QuerySet[Split]:
 def queue_of(person: Person) -> QuerySet[Pitch]:
     """Pitches that the person may sign now, the longest wait first.
 
-    That is: submitted, somebody else's, with a needed role that nobody signed for in this round and that the person
-    holds, or stands in for. Neither the person nor whom it stands in for has pitched it, has stepped aside from it, or
-    counts in this round already.
+    That is: submitted, somebody else's, with a needed role whose turn it is, that nobody signed for in this round and
+    that the person holds, or stands in for. Neither the person nor whom it stands in for has pitched it, has stepped
+    aside from it, or counts in this round already.
     """
-    return (
-        Pitch.objects.filter(_turn_of(mandates_of(person)), state=Pitch.State.SUBMITTED)
-        .exclude(_barred(person))
-        .select_related("project__division", "project__lead", "pitcher", "model")
-        .order_by("submitted_at", "pk")
-    )
+    return _signable_by(person).filter(state=Pitch.State.SUBMITTED).order_by("submitted_at", "pk")
+
+
+def waitlist_of(person: Person) -> QuerySet[Pitch]:
+    """As `queue_of`, on the waitlists: nobody waits for an answer, but the person may sign; by list and rank."""
+    rows = _signable_by(person).filter(state=Pitch.State.WAITLISTED)
+    return rows.order_by("project__division_id", "model_id", "waitlist_rank")
+
+
+def _signable_by(person: Person) -> QuerySet[Pitch]:
+    rows = Pitch.objects.filter(_turn_of(mandates_of(person))).exclude(_barred(person))
+    return rows.select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
 
 
 def load_signatures(pitch: Pitch) -> Pitch:
@@ -75,7 +81,10 @@ def load_signatures(pitch: Pitch) -> Pitch:
     """
     given = SignOff.objects.select_related("role", "person", "deputy_for")
     stepped = Recusal.objects.select_related("person")
-    prefetch_related_objects([pitch], "roles", Prefetch("sign_offs", given), Prefetch("recusals", stepped))
+    needed = PitchRole.objects.select_related("role")
+    prefetch_related_objects(
+        [pitch], Prefetch("needed_roles", needed), Prefetch("sign_offs", given), Prefetch("recusals", stepped)
+    )
     return pitch
 
 
@@ -84,7 +93,7 @@ def mandates_for(pitch: Pitch, person: Person) -> list[Mandate]:
     mandates = mandates_of(person)
     if not mandates:
         return []
-    needed, barred = set(pitch.roles.all()), {pitch.pitcher_id, *_recused(pitch)}
+    needed, barred = set(needed_by(pitch)), {pitch.pitcher_id, *_recused(pitch)}
     if person.pk in barred:
         return []
     return [each for each in mandates if each.role in needed and each.holder.pk not in barred]
@@ -92,7 +101,7 @@ def mandates_for(pitch: Pitch, person: Person) -> list[Mandate]:
 
 def mandates_to_sign(pitch: Pitch, person: Person) -> list[Mandate]:
     """In which roles, and for whom, the person may sign the pitch now, one a role; empty when it is not its turn."""
-    mandates = mandates_for(pitch, person) if pitch.state == Pitch.State.SUBMITTED else []
+    mandates = mandates_for(pitch, person) if pitch.state in Pitch.SIGNABLE else []
     if not mandates:
         return []
     given = _given(pitch)
@@ -100,8 +109,16 @@ def mandates_to_sign(pitch: Pitch, person: Person) -> list[Mandate]:
     counted = people_of(given)
     if person.pk in counted:
         return []
-    turns = [each for each in mandates if each.role.pk not in signed and each.holder.pk not in counted]
+    due = {each.role_id for each in in_turn(row for row in pitch.needed_roles.all() if row.role_id not in signed)}
+    turns = [each for each in mandates if each.role.pk in due and each.holder.pk not in counted]
     return list({each.role.pk: each for each in reversed(turns)}.values())[::-1]
+
+
+def needed_by(pitch: Pitch) -> list[Role]:
+    """The roles that must sign the pitch, in the order of their positions; no query where they were loaded."""
+    is_loaded = "needed_roles" in getattr(pitch, "_prefetched_objects_cache", {})
+    rows = pitch.needed_roles.all() if is_loaded else pitch.needed_roles.select_related("role")
+    return [row.role for row in sorted(rows, key=lambda row: (row.position, row.role_id))]
 
 
 def signers_of(pitch: Pitch, roles: Iterable[Role]) -> set[Person]:
@@ -119,10 +136,27 @@ def people_of(signatures: Iterable[SignOff | SplitSignature]) -> set[int]:
 
 
 def roles_that_wait(pitch: Pitch) -> list[Role]:
-    """The needed roles that nobody signed for in this round; empty once the pitch is decided."""
-    if pitch.state != Pitch.State.SUBMITTED:
+    """The needed roles that nobody signed for in this round; empty once nobody can sign the pitch."""
+    if pitch.state not in Pitch.SIGNABLE:
         return []
     return list(Role.objects.filter(pk__in=_unsigned(pitch.pk).values("role")))
+
+
+def unsigned_roles(pitch: Pitch) -> list[PitchRole]:
+    """The rows of the needed roles that nobody signed for in this round, with their roles, whatever the state."""
+    return list(_unsigned(pitch.pk).select_related("role").order_by("role"))
+
+
+def roles_in_turn(pitch: Pitch) -> list[Role]:
+    """The roles whose turn it is to sign; without an order all that wait."""
+    return [each.role for each in in_turn(unsigned_roles(pitch))] if pitch.state in Pitch.SIGNABLE else []
+
+
+def in_turn(unsigned: Iterable[PitchRole]) -> list[PitchRole]:
+    """Those of the unsigned roles that sign next: the ones with the lowest position."""
+    rows = list(unsigned)
+    lowest = min((row.position for row in rows), default=0)
+    return [row for row in rows if row.position == lowest]
 
 
 def role_nobody_is_left_for(pitch: Pitch) -> Role | None:
@@ -155,7 +189,7 @@ def _turn_of(mandates: Iterable[Mandate]) -> Q:
     """Pitches with an unsigned role of one of the mandates whose holder is not barred from them."""
     turn = Q(pk__in=[])
     for holder, roles in _by_holder(mandates):
-        turn |= Q(Exists(_unsigned(OuterRef("pk")).filter(role__in=roles))) & ~_barred(holder)
+        turn |= Q(Exists(_in_turn(OuterRef("pk")).filter(role__in=roles))) & ~_barred(holder)
     return turn
 
 
@@ -184,7 +218,7 @@ def _seen_as_deputy(mandates: Iterable[Mandate]) -> Q:
     seen = Q(pk__in=[])
     for holder, roles in _by_holder(mandate for mandate in mandates if not mandate.is_own):
         asked = PitchRole.objects.filter(pitch=OuterRef("pk"), role__in=roles)
-        seen |= Q(Exists(asked), state=Pitch.State.SUBMITTED) & ~Q(pitcher=holder)
+        seen |= Q(Exists(asked), state__in=Pitch.OPEN) & ~Q(pitcher=holder)
     return seen
 
 
@@ -192,6 +226,13 @@ def _unsigned(pitch: OuterRef | int) -> QuerySet[PitchRole]:
     needed = PitchRole.objects.filter(pitch=pitch)
     signed = SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("now_round"))
     return needed.annotate(now_round=F("pitch__round")).exclude(Exists(signed))
+
+
+def _in_turn(pitch: OuterRef) -> QuerySet[PitchRole]:
+    """Unsigned roles with no unsigned one before them."""
+    signed = SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("pitch__round"))
+    earlier = PitchRole.objects.filter(pitch=OuterRef("pitch"), position__lt=OuterRef("position"))
+    return _unsigned(pitch).exclude(Exists(earlier.exclude(Exists(signed))))
 
 
 def _in_sight(person: Person, roles: Iterable[Role], path: str = "") -> Q:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -55,6 +55,13 @@ class ModelCapacity:
             promised_division=own.promised,
             promised_model=self.promised,
         )
+
+    def shortage_of_all(self, ask: Booking) -> Shortage | None:
+        """The worst stretch in which the ask does not fit into what is healthy, whoever's share it is."""
+        found = capacity.shortage(
+            ask, share=self.healthy, healthy=self.healthy, promised_division=self.promised, promised_model=self.promised
+        )
+        return found and replace(found, kind=capacity.Kind.CAPACITY)
 
     def earliest_start(self, division: Division, ask: Booking, *, latest: datetime | None = None) -> datetime | None:
         """The first instant from the ask's own on at which it would fit for its whole length; None: never."""

@@ -55,7 +55,7 @@ class Story:
 def story_of(pitch: Pitch, *, grant: Any) -> Story:
     """The story as of now; `grant` carries `assigned_gpus` and `held_gpus`."""
     queries.load_signatures(pitch)
-    sign_offs, recusals, needed = list(pitch.sign_offs.all()), list(pitch.recusals.all()), list(pitch.roles.all())
+    sign_offs, recusals, needed = list(pitch.sign_offs.all()), list(pitch.recusals.all()), queries.needed_by(pitch)
     holders = queries.holders_of(needed)
     deputies = queries.deputies_of(needed) if pitch.state == Pitch.State.SUBMITTED else {}
     signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}

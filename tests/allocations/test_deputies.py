@@ -6,9 +6,10 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from allocations import deputies, pitches, projects, queries, rules, splits
+from allocations import deputies, projects, queries, rules, splits, turns
 from allocations.errors import BadTerms, NotAllowed, Stale, WrongState
 from allocations.models import Deputy, Pitch, SignOff, Split, SplitSignature
+from allocations.pitches import signing, writing
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import approve, decline, submit, told, verbs
@@ -309,13 +310,13 @@ class TestSigning:
     def test_a_period_that_ends_while_the_pitch_is_locked_gives_no_signature(self, world, hugo, monkeypatch):
         pitch = submit(world)
         row = name(world, world.chief, hugo, "chief-scientist")
-        lock_row = pitches.lock_row
+        lock_row = signing.lock_row
 
         def waits_until_it_is_over(locked) -> None:
             lock_row(locked)
             Deputy.objects.filter(pk=row.pk).update(during=(row.during.lower, timezone.now()))
 
-        monkeypatch.setattr(pitches, "lock_row", waits_until_it_is_over)
+        monkeypatch.setattr(signing, "lock_row", waits_until_it_is_over)
 
         with pytest.raises(NotAllowed):
             approve(world, pitch, hugo, "chief-scientist")
@@ -377,7 +378,7 @@ class TestAtOnce:
     def test_principal_and_deputy_sign_at_once_and_one_signature_stands(self, world, hugo, monkeypatch):
         pitch = submit(world)
         name(world, world.chief, hugo, "chief-scientist")
-        monkeypatch.setattr(pitches.turns, "require_turn", Window().after(pitches.turns.require_turn))
+        monkeypatch.setattr(turns, "require_turn", Window().after(turns.require_turn))
 
         outcomes = at_once(
             lambda: approve(world, Pitch.objects.get(pk=pitch.pk), world.chief, "chief-scientist"),
@@ -391,7 +392,7 @@ class TestAtOnce:
         pitch = submit(world)
         row = name(world, world.chief, hugo, "chief-scientist")
         window = Window()
-        monkeypatch.setattr(pitches, "_sign", window.before(pitches._sign))
+        monkeypatch.setattr(writing, "write_sign_off", window.before(writing.write_sign_off))
         monkeypatch.setattr(deputies, "_record", window.before(deputies._record))
 
         signed, ended = at_once(

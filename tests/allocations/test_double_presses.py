@@ -9,6 +9,7 @@ from django.utils import timezone
 from allocations import grants, outbox, pitches, projects, splits
 from allocations.models import Membership, ProjectTerms, RoleHolder, Split
 from allocations.outbox.mail import Mail
+from allocations.pitches import common
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import submit, told
@@ -28,7 +29,7 @@ class TestPressedTwiceAtOnce:
     def test_submit(self, world, monkeypatch):
         pitch = factories.pitch(world.project, world.pitcher)
         one, other = fresh(pitch), fresh(pitch)
-        monkeypatch.setattr(pitches, "_require_state", Window().after(pitches._require_state))
+        monkeypatch.setattr(common, "require_state", Window().after(common.require_state))
 
         outcomes = at_once(*(lambda row=row: pitches.submit_pitch(pitch=row, by=world.pitcher) for row in (one, other)))
 

@@ -86,7 +86,7 @@ class TestIssuing:
         approve(world, pitch, world.chief, "chief-scientist")
 
         with pytest.raises(NotAllowed) as refused:
-            grants.issue_grant(pitch=pitch, gpus=32, by=world.chief)
+            grants.issue_grant(pitch=pitch, by=world.chief)
 
         assert refused.value.message == "These roles have not signed for 32 GPUs: Research head."
         assert Grant.objects.count() == 0
@@ -94,9 +94,10 @@ class TestIssuing:
     def test_no_promise_is_made_of_another_number_than_was_signed(self, world):
         pitch = submit(world)
         approve(world, pitch, world.chief, "chief-scientist")
+        factories.sign_off(pitch, world.head, "research-head", gpus=16)
 
         with pytest.raises(NotAllowed):
-            grants.issue_grant(pitch=pitch, gpus=16, by=world.chief)
+            grants.issue_grant(pitch=pitch, by=world.chief)
 
         assert Grant.objects.count() == 0
 
@@ -106,6 +107,6 @@ class TestIssuing:
         approve(world, pitch, world.head, "research-head")
 
         with pytest.raises(WrongState):
-            grants.issue_grant(pitch=Pitch.objects.get(), gpus=32, by=world.head)
+            grants.issue_grant(pitch=Pitch.objects.get(), by=world.head)
 
         assert Grant.objects.count() == 1

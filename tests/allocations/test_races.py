@@ -10,6 +10,7 @@ from allocations import grants, pitches, splits, turns
 from allocations.errors import Stale
 from allocations.locks import lock_row, lock_shares
 from allocations.models import Grant, OutboxMessage, Pitch, SignOff
+from allocations.pitches import common, signing, writing
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import approve, decline, submit, told
@@ -44,7 +45,7 @@ class TestOnePitch:
         chiefs = [world.chief, *(factories.holder("chief-scientist", f"chief-{n}") for n in range(2))]
         heads = [world.head, *(factories.holder("research-head", f"head-{n}") for n in range(2))]
         pitch = submit(world)
-        monkeypatch.setattr(pitches, "lock_row", Window(6).before(lock_row))
+        monkeypatch.setattr(signing, "lock_row", Window(6).before(lock_row))
 
         outcomes = at_once(
             *(approving(world, pitch, chief, "chief-scientist") for chief in chiefs),
@@ -58,7 +59,7 @@ class TestOnePitch:
 
     def test_the_last_two_signers_at_once_do_not_both_believe_that_the_other_is_missing(self, world, monkeypatch):
         pitch = submit(world)
-        monkeypatch.setattr(pitches, "_sign", Window().after(pitches._sign))
+        monkeypatch.setattr(writing, "write_sign_off", Window().after(writing.write_sign_off))
 
         outcomes = at_once(
             approving(world, pitch, world.chief, "chief-scientist"),
@@ -88,7 +89,9 @@ class TestOnePitch:
     def test_granted_and_withdrawn_at_once_has_one_outcome(self, world, monkeypatch):
         pitch = half_signed(world)
         mine = fresh(pitch)
-        monkeypatch.setattr(pitches, "_require_state", Window().after(pitches._require_state))
+        window = Window()
+        monkeypatch.setattr(signing, "require_state", window.after(common.require_state))
+        monkeypatch.setattr(common, "require_state", window.after(common.require_state))
 
         outcomes = at_once(
             approving(world, pitch, world.head, "research-head"),
@@ -103,23 +106,23 @@ class TestOnePitch:
         """Who approves as asked looks first and writes last: in between the other has put fewer on the table."""
         pitch = submit(world)
         looked, lowered = Window(), Window()
-        require_turn, sign = turns.require_turn, pitches._sign
+        require_turn, sign = turns.require_turn, writing.write_sign_off
 
         def held_turn(row, by, *rest):
             mandate = require_turn(row, by, *rest)
             looked.enter()
             return mandate
 
-        def held_sign(row, by, *rest):
-            if by == world.chief:
-                signed = sign(row, by, *rest)
+        def held_sign(act):
+            if act.by == world.chief:
+                signed = sign(act)
                 lowered.enter()
                 return signed
             lowered.enter()
-            return sign(row, by, *rest)
+            return sign(act)
 
         monkeypatch.setattr(turns, "require_turn", held_turn)
-        monkeypatch.setattr(pitches, "_sign", held_sign)
+        monkeypatch.setattr(writing, "write_sign_off", held_sign)
 
         outcomes = at_once(
             approving(world, pitch, world.chief, "chief-scientist", gpus=16),
@@ -134,7 +137,7 @@ class TestOnePitch:
 
     def test_the_same_signature_pressed_twice_at_once_is_one(self, world, monkeypatch):
         pitch = half_signed(world)
-        monkeypatch.setattr(pitches, "_same_answer", Window().after(pitches._same_answer))
+        monkeypatch.setattr(signing, "_same_answer", Window().after(signing._same_answer))
 
         outcomes = at_once(*[approving(world, pitch, world.head, "research-head")] * 2)
 

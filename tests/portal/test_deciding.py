@@ -193,7 +193,7 @@ class TestSigning:
         ("typed", "sentence"),
         [
             ({"answer": "less", "gpus": "", "reason": "Ten will do."}, "This field is required."),
-            ({"answer": "less", "gpus": "7", "reason": "Ten will do."}, "Approve from 8"),
+            ({"answer": "less", "gpus": "17", "reason": "Ten will do."}, "Approve from 1 to 16"),
             ({"answer": "less", "gpus": "many", "reason": "Ten will do."}, "Enter a whole number."),
         ],
     )
