@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from secrets import token_urlsafe
@@ -33,20 +33,22 @@ def state_folder() -> Path:
     return Path(settings.HOME) / "simulator"
 
 
-def specs(*, base_port: int) -> list[SimNode]:
+def specs(*, base_port: int, running: Container[str] = ()) -> list[SimNode]:
     """What to simulate: nodes in use that have no address yet, or one of a simulated fleet; real ones are left alone.
 
-    A node keeps the port of its address; others get the first ones from `base_port` on that nobody listens on, so that
-    two fleets fit on one machine, or any if that is 0.
+    A node that is `running` keeps the port of its address, and so does another one while nobody else listens on it;
+    the rest get the first ones from `base_port` on that are free, so that two fleets fit on one machine, or any if
+    that is 0.
     """
     nodes = [
         node
         for node in Node.objects.filter(retired_at=None).select_related("model").order_by("pk")
         if not node.address or node.address.startswith(HERE)
     ]
-    taken = {_port(node) for node in nodes}
+    own = {node.name: _own_port(node, running) for node in nodes}
+    taken = set(own.values())
     free = (port for port in count(base_port) if port not in taken and _is_free(port))
-    return [_spec(node, _port(node) or (next(free) if base_port else 0)) for node in nodes]
+    return [_spec(node, own[node.name] or (next(free) if base_port else 0)) for node in nodes]
 
 
 def enrol(fleet: SimulatedFleet) -> int:
@@ -124,6 +126,11 @@ def _is_free(port: int) -> bool:
 
 def _port(node: Node) -> int:
     return URL(node.address).port or 0 if node.address else 0
+
+
+def _own_port(node: Node, running: Container[str]) -> int:
+    port = _port(node)
+    return port if port and (node.name in running or _is_free(port)) else 0
 
 
 def _enrolment(node: Node) -> dict[str, object]:

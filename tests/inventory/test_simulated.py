@@ -114,6 +114,18 @@ def test_a_port_on_which_somebody_listens_is_left_alone():
 
 
 @pytest.mark.django_db
+def test_an_own_port_that_somebody_took_meanwhile_is_given_up_unless_the_node_runs_there():
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken = stranger.getsockname()[1]
+        declared("known", address=f"https://127.0.0.1:{taken}")
+
+        assert [spec.port > taken for spec in simulated.specs(base_port=taken)] == [True]
+        assert [spec.port for spec in simulated.specs(base_port=taken, running={"known"})] == [taken]
+
+
+@pytest.mark.django_db
 def test_real_and_retired_nodes_are_never_simulated():
     declared("real", address="https://10.0.0.7:9443")
     declared("gone", retired_at=factories.LONG_AGO)

@@ -92,7 +92,7 @@ class Command(BaseCommand):
         """The fleet is as the database declares it, and the database knows how to speak to it."""
         loop = asyncio.get_running_loop()
         try:
-            wanted = await loop.run_in_executor(database, _wanted, base_port)
+            wanted = await loop.run_in_executor(database, _wanted, base_port, frozenset(fleet.nodes))
             fresh = simulated.changed(fleet, wanted)
             if fresh:
                 await fleet.put(fresh)
@@ -109,9 +109,9 @@ class Command(BaseCommand):
             log.warning("the database does not answer; the nodes go on: %s", error)
 
 
-def _wanted(base_port: int) -> list[SimNode]:
+def _wanted(base_port: int, running: frozenset[str]) -> list[SimNode]:
     close_old_connections()
-    return simulated.specs(base_port=base_port)
+    return simulated.specs(base_port=base_port, running=running)
 
 
 def _read_holders(path: Path, *, required: bool) -> Mapping[str, Mapping[str, object]]:
