@@ -1,5 +1,6 @@
 """Days as people type them, inclusive and in one time zone, and the instants that they mean."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -32,3 +33,22 @@ def plus_days(instant: datetime, days: int, zone: ZoneInfo) -> datetime:
 def last_day(until: datetime, zone: ZoneInfo) -> date:
     """The last day in `zone` of something that ends before `until`."""
     return day_of(until - timedelta(microseconds=1), zone)
+
+
+def daily_hours(
+    begins: time, ends: time, zone: ZoneInfo, *, start: datetime, end: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """The hours of each day in `zone` from the clock's `begins` to its `ends`, cut to [start, end), in order (UTC).
+
+    They may cross midnight; equal ones are the whole day. What the clock shows twice counts from its first time and
+    until its last, so that no night has a hole; a night of a clock change is an hour longer or shorter.
+    """
+    day, last = day_of(start, zone) - timedelta(days=1), day_of(end, zone)
+    while day <= last:
+        until = day if begins < ends else day + timedelta(days=1)
+        first = datetime.combine(day, begins, zone).astimezone(UTC)
+        final = datetime.combine(until, ends, zone)
+        ended = max(final.astimezone(UTC), final.replace(fold=1).astimezone(UTC))
+        if max(first, start) < min(ended, end):
+            yield max(first, start), min(ended, end)
+        day += timedelta(days=1)

@@ -106,7 +106,7 @@ def end_early(grant: Grant, *, by: Person, reason: str) -> None:
         % {
             "person": by.name,
             "reason": reason,
-            "before": _spoken(last_day(before, site_zone())),
+            "before": spoken(last_day(before, site_zone())),
         },
         page("grants", grant.public_id),
     )
@@ -197,13 +197,14 @@ def _stretch(short: Shortage) -> str:
     zone = site_zone()
     first = day_of(short.at, zone)
     if short.until is None:
-        return _("from %(first)s on") % {"first": _spoken(first)}
+        return _("from %(first)s on") % {"first": spoken(first)}
     last = last_day(short.until, zone)
     if last <= first:
-        return _("on %(first)s") % {"first": _spoken(first)}
-    return _("from %(first)s to %(last)s") % {"first": _spoken(first), "last": _spoken(last)}
+        return _("on %(first)s") % {"first": spoken(first)}
+    return _("from %(first)s to %(last)s") % {"first": spoken(first), "last": spoken(last)}
 
 
-def _spoken(day: date) -> str:
+def spoken(day: date) -> str:
+    """The day as a sentence says it, with the year where it is another one."""
     this_year = day.year == day_of(timezone.now(), site_zone()).year
     return date_format(day, "j F" if this_year else "j F Y")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from allocations import queries
 from allocations.errors import NotAllowed
-from allocations.models import Deputy, Division, Person, Pitch, Project, Role
+from allocations.models import Deputy, Division, GrantChange, Person, Pitch, Project, Role
 
 Power = Role.Power
 roles_of = queries.roles_of
@@ -166,6 +166,31 @@ RULES: dict[str, Rule] = {
             _decides_for(person, grant.project.division) or _may(person, "lead_project", grant.project)
         ),
         lambda grant: [*_lead(grant.project), *_deciders(grant.project.division)],
+    ),
+    "ask_extension": Rule(
+        lambda person, grant: (
+            _may(person, "pitch_for_project", grant.project) or _may(person, "lead_project", grant.project)
+        ),
+        lambda grant: _members(grant.project),
+    ),
+    "ask_change": Rule(
+        lambda person, grant: _decides_for(person, grant.project.division),
+        lambda grant: _deciders(grant.project.division),
+    ),
+    "sign_change": Rule(
+        lambda person, change: _signs_split(person, list(change.roles.all())),
+        lambda change: _named(list(change.roles.all())),
+    ),
+    "answer_change": Rule(
+        lambda person, change: _may(person, "lead_project", change.grant.project),
+        lambda change: _lead(change.grant.project),
+    ),
+    "withdraw_change": Rule(
+        lambda person, change: (
+            change.asked_by_id == person.pk
+            or (change.kind == GrantChange.Kind.EXTEND and _may(person, "lead_project", change.grant.project))
+        ),
+        lambda change: [change.asked_by.name],
     ),
     "create_project": _by_power(Power.OPERATE, Power.ADMINISTER),
     "edit_members": _by_lead_or(Power.ADMINISTER),

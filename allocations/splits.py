@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import queries, rules
+from allocations import queries, rules, turns
 from allocations.days import LAST_DAY, day_of, is_reachable, start_of
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
 from allocations.grants import site_zone
@@ -77,7 +77,7 @@ def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
             _("You have signed as %(role)s; somebody else signs for the other role.") % {"role": own.name},
             role=own.slug,
         )
-    mandate = _mandate_to_sign(by, role, needed, given)
+    mandate = turns.require_mandate(by, role, needed, given)
     role, now = mandate.role, timezone.now()
     SplitSignature.objects.create(split=split, role=role, person=by, deputy_for=mandate.deputy_for, at=now)
     complete = {*signed, role} >= set(needed)
@@ -123,31 +123,6 @@ def _roles_that_sign() -> list[Role]:
             role=lacking.slug,
         )
     return roles
-
-
-def _mandate_to_sign(
-    by: Person, role: Role | None, needed: list[Role], given: Iterable[SplitSignature]
-) -> queries.Mandate:
-    signed = {signature.role: signature for signature in given}
-    held = [mandate for mandate in queries.mandates_of(by) if mandate.role in needed]
-    if role is None and held:
-        role = next((each.role for each in held if each.role not in signed), held[0].role)
-    mandates = [mandate for mandate in held if mandate.role == role]
-    words = {"role": role.name if role else "", "needed": ", ".join(each.name for each in needed)}
-    if role not in needed:
-        raise NotAllowed(_("%(role)s does not sign this; these do: %(needed)s.") % words)
-    if not mandates:
-        raise NotAllowed(_("You do not hold the role %(role)s.") % words, role=role.slug)
-    if role in signed:
-        raise Stale(_("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].signer})
-    counted = queries.people_of(signed.values())
-    free = [] if by.pk in counted else [each for each in mandates if each.holder.pk not in counted]
-    if not free:
-        raise NotAllowed(
-            _("You, or the one you stand in for, count in another role; somebody else signs as %(role)s.") % words,
-            role=role.slug,
-        )
-    return free[0]
 
 
 def _require_proposed(split: Split, seen: str) -> None:

@@ -1,10 +1,23 @@
 """Whose turn it is to sign a pitch, and for whom: roles held and roles stood in for, each person counting once."""
 
+from collections.abc import Collection, Iterable
+
 from django.utils.translation import gettext as _
 
 from allocations import queries
-from allocations.errors import NotAllowed, Stale, WrongState
-from allocations.models import Deputy, Person, Pitch, Role, SignOff
+from allocations.errors import NobodyToSign, NotAllowed, Stale, WrongState
+from allocations.models import (
+    ChangeSignOff,
+    Deputy,
+    ExceptionSignature,
+    Person,
+    Pitch,
+    Role,
+    SignOff,
+    SplitSignature,
+)
+
+Signature = ChangeSignOff | ExceptionSignature | SplitSignature
 
 
 def require_role(pitch: Pitch, by: Person, role: Role) -> None:
@@ -76,3 +89,50 @@ def _counted_already(by: Person, mandates: list[queries.Mandate], given: list[Si
     else:
         message = _("%(signer)s has signed these terms as %(role)s: %(person)s counts once.")
     return NotAllowed(message % words, role=sign_off.role.slug)
+
+
+def require_mandate(
+    by: Person, role: Role | None, needed: list[Role], given: Iterable[Signature], *, barred: Collection[int] = ()
+) -> queries.Mandate:
+    """The mandate with which `by` signs something else than a pitch, by default in a role held and not signed for.
+
+    Everybody counts once: who signs, and for whom. `barred`: pks of people who sign in no way. A deputyship that is
+    used is locked. Raises NotAllowed, Stale when the role has been signed for.
+    """
+    signed = {signature.role: signature for signature in given}
+    held = [mandate for mandate in queries.mandates_of(by) if mandate.role in needed]
+    if role is None and held:
+        role = next((each.role for each in held if each.role not in signed), held[0].role)
+    words = {"role": role.name if role else "", "needed": ", ".join(each.name for each in needed)}
+    if role is None or role not in needed:
+        raise NotAllowed(_("%(role)s does not sign this; these do: %(needed)s.") % words)
+    _lock_deputyships(by, role)
+    mandates = [mandate for mandate in queries.mandates_of(by) if mandate.role == role]
+    if not mandates:
+        raise NotAllowed(_("You do not hold the role %(role)s.") % words, role=role.slug)
+    if role in signed:
+        raise Stale(_("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].signer})
+    allowed = [each for each in mandates if each.holder.pk not in barred]
+    if by.pk in barred or not allowed:
+        raise NotAllowed(_("Nobody signs what they ask for themselves. These sign it: %(needed)s.") % words)
+    counted = queries.people_of(signed.values())
+    free = [] if by.pk in counted else [each for each in allowed if each.holder.pk not in counted]
+    if not free:
+        raise NotAllowed(
+            _("You, or the one you stand in for, count in another role; somebody else signs as %(role)s.") % words,
+            role=role.slug,
+        )
+    return free[0]
+
+
+def require_signers(roles: list[Role], *, what: str, but: Collection[Person] = ()) -> None:
+    """Each of the roles that sign `what` has a person of its own besides `but`. Raises NobodyToSign."""
+    if not roles:
+        raise NobodyToSign(_("No policy says who signs %(what)s. Ask an admin for one.") % {"what": what})
+    lacking = queries.without_signer(roles, but=but)
+    if lacking:
+        raise NobodyToSign(
+            _("As %(role)s somebody must sign besides who asks and who signs for the other roles. Ask an admin.")
+            % {"role": lacking.name},
+            role=lacking.slug,
+        )

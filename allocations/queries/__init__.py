@@ -1,6 +1,7 @@
 """What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
 
 from allocations.queries.alike import LookAlike, look_alikes
+from allocations.queries.bookings import promised_until
 from allocations.queries.counts import counts_of
 from allocations.queries.decisions import (
     grants_visible_to,
@@ -23,6 +24,15 @@ from allocations.queries.decisions import (
     waitlist_of,
 )
 from allocations.queries.leaving import Theirs, theirs
+from allocations.queries.lending import (
+    done_without,
+    is_lent,
+    lent_by_project,
+    loan_of,
+    loans_of,
+    loans_visible_to,
+    with_due_gpus,
+)
 from allocations.queries.look import once_a_look, one_look
 from allocations.queries.people import (
     Mandate,
@@ -70,13 +80,20 @@ from allocations.queries.promises import (
     effective_split,
     percents_of,
     preview_split,
-    promised_until,
 )
 from allocations.queries.roster import (
     Vacancy,
     deputies_now_and_later,
     holders_to_stand_in_for,
     roles_without_holder,
+)
+from allocations.queries.signers import (
+    barred_from,
+    changes_waiting_for,
+    due_by_policies,
+    roles_for_change,
+    roles_for_exception,
+    signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
 
@@ -95,14 +112,18 @@ __all__ = [
     "Vacancy",
     "acting",
     "assignments_now",
+    "barred_from",
     "build_snapshot",
     "capacities_of",
     "capacity_of",
+    "changes_waiting_for",
     "coming_splits",
     "counts_of",
     "deputies_now_and_later",
     "deputies_of",
+    "done_without",
     "drift",
+    "due_by_policies",
     "effective_split",
     "fast_lane_gpu_hours",
     "fast_lanes_for",
@@ -112,7 +133,12 @@ __all__ = [
     "holders_to_stand_in_for",
     "holdings_now",
     "in_turn",
+    "is_lent",
+    "lent_by_project",
     "load_signatures",
+    "loan_of",
+    "loans_of",
+    "loans_visible_to",
     "look_alikes",
     "mandates_for",
     "mandates_of",
@@ -127,7 +153,6 @@ __all__ = [
     "people_with",
     "percents_of",
     "pitches_visible_to",
-    "policies_for",
     "preview_split",
     "project_gpus",
     "projects_visible_to",
@@ -135,6 +160,8 @@ __all__ = [
     "promised_until",
     "queue_of",
     "role_nobody_is_left_for",
+    "roles_for_change",
+    "roles_for_exception",
     "roles_for_pitch",
     "roles_for_split",
     "roles_held_by",
@@ -144,6 +171,7 @@ __all__ = [
     "roles_without_holder",
     "signers_of",
     "signing_of",
+    "signing_rows",
     "splits_visible",
     "splits_waiting_for",
     "target",
@@ -151,5 +179,6 @@ __all__ = [
     "unplaced",
     "unsigned_roles",
     "waitlist_of",
+    "with_due_gpus",
     "without_signer",
 ]

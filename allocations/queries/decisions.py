@@ -4,7 +4,20 @@ from collections.abc import Iterable
 
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, prefetch_related_objects
 
-from allocations.models import Grant, Person, Pitch, PitchRole, Project, Recusal, Role, SignOff, Split, SplitSignature
+from allocations.models import (
+    ChangeSignOff,
+    ExceptionSignature,
+    Grant,
+    Person,
+    Pitch,
+    PitchRole,
+    Project,
+    Recusal,
+    Role,
+    SignOff,
+    Split,
+    SplitSignature,
+)
 from allocations.queries.people import (
     Mandate,
     deputies_of,
@@ -129,7 +142,7 @@ def signers_of(pitch: Pitch, roles: Iterable[Role]) -> set[Person]:
     return {person for person in holders | standing_in if person.pk not in barred}
 
 
-def people_of(signatures: Iterable[SignOff | SplitSignature]) -> set[int]:
+def people_of(signatures: Iterable[SignOff | SplitSignature | ChangeSignOff | ExceptionSignature]) -> set[int]:
     """The pks of the people who count among the signatures: who signed, and for whom they signed."""
     pairs = [(signature.person_id, signature.deputy_for_id) for signature in signatures]
     return {pk for pair in pairs for pk in pair if pk is not None}

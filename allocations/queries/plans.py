@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from allocations.models import Assignment, Grant, Holding, Move, Project, Target
 from allocations.queries.fleet import BUSY_FROM_PCT
+from allocations.queries.lending import with_due_gpus
 from inventory import queries as facts
 from inventory.models import Gpu
 
@@ -53,10 +54,23 @@ def open_moves() -> QuerySet[Move]:
 def needs(at: datetime | None = None) -> QuerySet[Grant]:
     """Grants in force at `at` (now), or that start within `NEED_LOOKAHEAD`, that lack GPUs; earliest start first.
 
-    Annotated `assigned_gpus` and `missing_gpus`. A retired card does not count as assigned, a lost one does: it may
-    come back. A project that winds down or ended needs nothing, else it would ask back what it gives.
+    Annotated `assigned_gpus`, `due_gpus` (less what is lent just then) and `missing_gpus`. A retired card does not
+    count as assigned, a lost one does: it may come back. A project that winds down or ended needs nothing, else it
+    would ask back what it gives.
     """
+    promised = with_assigned_gpus(with_due_gpus(Grant.objects.all(), at))
     at = at or timezone.now()
+    return (
+        promised.filter(starts_at__lte=at + NEED_LOOKAHEAD, ends_at__gt=at, project__state=Project.State.ACTIVE)
+        .annotate(missing_gpus=F("due_gpus") - F("assigned_gpus"))
+        .filter(missing_gpus__gt=0)
+        .select_related("project__division", "model")
+        .order_by("starts_at", "pk")
+    )
+
+
+def with_assigned_gpus(grants: QuerySet[Grant]) -> QuerySet[Grant]:
+    """The grants annotated `assigned_gpus`; a retired card does not count, a lost one does: it may come back."""
     assigned = (
         assignments_now()
         .filter(grant=OuterRef("pk"), gpu__retired_at=None, gpu__node__retired_at=None)
@@ -65,14 +79,7 @@ def needs(at: datetime | None = None) -> QuerySet[Grant]:
         .annotate(gpus=Count("pk"))
         .values("gpus")
     )
-    return (
-        Grant.objects.filter(starts_at__lte=at + NEED_LOOKAHEAD, ends_at__gt=at, project__state=Project.State.ACTIVE)
-        .annotate(assigned_gpus=Coalesce(Subquery(assigned, output_field=IntegerField()), 0))
-        .annotate(missing_gpus=F("gpus") - F("assigned_gpus"))
-        .filter(missing_gpus__gt=0)
-        .select_related("project__division", "model")
-        .order_by("starts_at", "pk")
-    )
+    return grants.annotate(assigned_gpus=Coalesce(Subquery(assigned, output_field=IntegerField()), 0))
 
 
 def drift(now: datetime | None = None) -> QuerySet[Gpu]:
@@ -102,7 +109,7 @@ def project_gpus(project: Project) -> list[ModelGpus]:
     assigned = assignments_now().filter(there, project=project).order_by().values_list("gpu__model__name")
     held = Holding.objects.filter(OPEN_ENDED, there, project=project).order_by().values_list("gpu__model__name")
     by_kind = {
-        "promised": in_force.values_list("model__name").annotate(gpus=Sum("gpus")),
+        "promised": with_due_gpus(in_force, now).values_list("model__name").annotate(gpus=Sum("due_gpus")),
         "assigned": assigned.annotate(gpus=Count("pk")),
         "held": held.annotate(gpus=Count("pk")),
         "used": held.filter(busy).annotate(gpus=Count("pk")),

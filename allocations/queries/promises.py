@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import F, Q, QuerySet, prefetch_related_objects
+from django.db.models import Q, QuerySet, prefetch_related_objects
 
 from allocations import capacity
 from allocations.capacity import Booking, Shortage, SplitTerm, Timeline
-from allocations.models import Division, Grant, Split
+from allocations.models import Division, Split
+from allocations.queries.bookings import NOTHING, Promised, promised
 from inventory import queries as facts
 from inventory.models import GpuModel
 
@@ -22,13 +23,16 @@ Percents = Mapping[str, Mapping[str, Decimal]]
 class DivisionCapacity:
     """GPUs of one model that a division may promise (`share`), has promised, and could still promise (`free`).
 
-    `free` goes by the share and by what is healthy; below 0 it is debt.
+    `share` is the signed one (`split_share`) raised by exceptions for their time. `promised` counts against it;
+    `emergency` stands beside it. `free` goes by the share and by what is healthy; below 0 it is debt.
     """
 
     division: Division
     share: Timeline
     promised: Timeline
     free: Timeline
+    split_share: Timeline
+    emergency: Timeline
 
     @property
     def debt(self) -> Timeline:
@@ -146,30 +150,19 @@ def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffec
     return effects
 
 
-def promised_until(*, at: datetime) -> QuerySet[Grant]:
-    """Grants that promise something at `at` or later."""
-    return Grant.objects.filter(ends_at__gt=at).exclude(ends_at=F("starts_at"))
-
-
 def _capacities(
     models: Iterable[GpuModel] | None, at: datetime, splits: Sequence[tuple[datetime, Percents]]
 ) -> list[ModelCapacity]:
     models = list(GpuModel.objects.order_by("name") if models is None else models)
     divisions = list(Division.objects.all())
     here, out = facts.healthy_counts(), _outages()
-    promised: dict[tuple[int, int], list[Booking]] = defaultdict(list)
-    for model_id, division_id, starts_at, ends_at, gpus in (
-        promised_until(at=at)
-        .filter(model__in=models)
-        .order_by()
-        .values_list("model_id", "project__division_id", "starts_at", "ends_at", "gpus")
-    ):
-        promised[model_id, division_id].append(Booking(starts_at, ends_at, gpus))
+    found = promised(models, at=at)
     return [
         _capacity(
             model,
             capacity.healthy(here.get(model.pk, 0), out[model.pk]),
-            [(division, Timeline.of(0, promised[model.pk, division.pk])) for division in divisions],
+            divisions,
+            found,
             [SplitTerm(begins, percents.get(model.name, percents.get("", {}))) for begins, percents in splits],
         )
         for model in models
@@ -177,10 +170,14 @@ def _capacities(
 
 
 def _capacity(
-    model: GpuModel, healthy: Timeline, promised: list[tuple[Division, Timeline]], terms: list[SplitTerm]
+    model: GpuModel, healthy: Timeline, divisions: list[Division], found: Promised, terms: list[SplitTerm]
 ) -> ModelCapacity:
-    total = sum((line for _, line in promised), Timeline.constant(0))
-    shares = {division.slug: capacity.share(healthy, terms, division.slug) for division, _ in promised}
+    keys = [(model.pk, division.pk) for division in divisions]
+    lines = [found.inside.get(key, NOTHING) for key in keys]
+    emergencies = [found.emergency.get(key, NOTHING) for key in keys]
+    total = sum([*lines, *emergencies], NOTHING)
+    shares = [capacity.share(healthy, terms, division.slug) for division in divisions]
+    raised = [share + found.exceptions.get(key, NOTHING) for share, key in zip(shares, keys, strict=True)]
     return ModelCapacity(
         model=model,
         healthy=healthy,
@@ -188,13 +185,15 @@ def _capacity(
         divisions={
             division.slug: DivisionCapacity(
                 division=division,
-                share=shares[division.slug],
+                share=share,
                 promised=line,
-                free=capacity.free(
-                    share=shares[division.slug], healthy=healthy, promised_division=line, promised_model=total
-                ),
+                free=capacity.free(share=share, healthy=healthy, promised_division=line, promised_model=total),
+                split_share=split_share,
+                emergency=emergency,
             )
-            for division, line in promised
+            for division, share, line, split_share, emergency in zip(
+                divisions, raised, lines, shares, emergencies, strict=True
+            )
         },
     )
 

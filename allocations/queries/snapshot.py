@@ -1,15 +1,17 @@
 """The fleet and the needs as planning sees them: rows become plain values, each GPU with the right it is held by."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, F
 from django.utils import timezone
 
 from allocations import planner
 from allocations.models import Grant, Move, Project, ProjectTerms
-from allocations.queries.plans import assignments_now, needs, target
+from allocations.queries.lending import with_due_gpus
+from allocations.queries.plans import assignments_now, needs, target, with_assigned_gpus
 from inventory import queries as facts
 from inventory.models import Cordon, Survey
 
@@ -37,7 +39,7 @@ def build_snapshot(gpus: Collection[int] | None = None, *, now: datetime | None 
         facts.units().filter(lost_at=None).order_by().values_list("node").annotate(gpus=Count("pk"))
     )
     return planner.Snapshot(
-        units=tuple(judge.unit(row, healthy) for row in rows),
+        units=tuple(judge.free_surplus([judge.unit(row, healthy) for row in rows])),
         generation=generation,
         survey_id=survey_id,
         taken_at=now,
@@ -73,6 +75,13 @@ def _as_marks(labels: Mapping[str, object]) -> frozenset[str]:
     return frozenset(f"{key}={value}" for key, value in labels.items())
 
 
+def _surplus(now: datetime) -> dict[int, int]:
+    """Grant pk -> GPUs assigned to it above what it has a right to now."""
+    grants: Any = with_assigned_gpus(with_due_gpus(Grant.objects.filter(starts_at__lte=now, ends_at__gt=now), now))
+    over = grants.filter(assigned_gpus__gt=F("due_gpus")).order_by()
+    return {pk: assigned - due for pk, assigned, due in over.values_list("pk", "assigned_gpus", "due_gpus")}
+
+
 class _Assigned(NamedTuple):
     project: str
     project_id: int
@@ -101,6 +110,7 @@ class _Judge:
         )
         rows: Iterable[tuple[Any, ...]] = assigned.values_list("gpu_id", *columns)
         self.assigned = {gpu_id: _Assigned(*values) for gpu_id, *values in rows}
+        self.surplus = _surplus(now)
         self.moving = set(moves.values_list("gpu_id", flat=True))
         self.cordoned = set(Cordon.objects.filter(during__contains=now).values_list("node_id", flat=True))
         self.protected = set(
@@ -129,6 +139,20 @@ class _Judge:
             releases_at=releases_at,
             detail=detail,
         )
+
+    def free_surplus(self, units: list[planner.Unit]) -> list[planner.Unit]:
+        """What a grant has above its due, since it became smaller or is lent just now, is its project's no more.
+
+        The empty ones first, then node by node. Where only some GPUs are looked at, those that a grant keeps outside of
+        them are counted, too.
+        """
+        spare = dict(self.surplus)
+        over = set()
+        for unit in sorted(units, key=lambda each: (each.running != 0, each.node, each.gpu_id)):
+            if unit.source is planner.Source.HELD and unit.grant_id and spare.get(unit.grant_id, 0) > 0:
+                spare[unit.grant_id] -= 1
+                over.add(unit.gpu_id)
+        return [replace(unit, source=planner.Source.ENDED) if unit.gpu_id in over else unit for unit in units]
 
     def _source(
         self,

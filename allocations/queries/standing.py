@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from allocations.models import Assignment, Grant, Holding, Project
+from allocations.queries.lending import with_due_gpus
 from inventory import queries as facts
 
 # A card that was taken out of its slot is nobody's any more, whatever its last row says: what it leaves is a gap.
@@ -32,18 +33,18 @@ class Standing(NamedTuple):
 
 
 def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
-    """Project pk -> what it has of each model, by the model's name; one query for any number of projects."""
+    """Project pk -> what it has of each model, by the model's name; one query (two or three with loans) for any number."""
     if not projects:
         return {}
     now = timezone.now()
-    running = Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now).order_by()
+    running = with_due_gpus(Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now)).order_by()
     assigned = Assignment.objects.filter(STANDS, project__in=projects)
     held = Holding.objects.filter(STANDS, project__in=projects)
     known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
     busy = known & Q(gpu__reading__util_pct__gt=0)
     found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
     kinds = [
-        _counted(running.values_list("project_id", "model__name"), "promised", gpus=Sum("gpus"), until=Max("ends_at")),
+        _counted(running.values_list("project_id", "model__name"), "promised", gpus=Sum("due_gpus"), until=Max("ends_at")),
         _counted(assigned.values_list("project_id", "gpu__model__name"), "assigned"),
         _counted(
             held.values_list("project_id", "gpu__model__name"), "held",
@@ -71,10 +72,15 @@ def _counted(rows: QuerySet[Any], kind: str, **numbers: Any) -> QuerySet[Any]:
 
 
 def with_gpus(grants: QuerySet[Grant]) -> QuerySet[Grant]:
-    """The grants annotated `assigned_gpus` and `held_gpus`: meant for them, and proven in the project's hands."""
+    """The grants annotated `assigned_gpus` and `held_gpus`: meant for them, and proven in the project's hands.
+
+    And `due_gpus`: the promise less what is lent just now.
+    """
 
     def count(rows: QuerySet[Assignment] | QuerySet[Holding]) -> Coalesce:
         open_rows = rows.filter(STANDS, grant=OuterRef("pk")).order_by().values("grant").annotate(gpus=Count("pk"))
         return Coalesce(Subquery(open_rows.values("gpus"), output_field=IntegerField()), 0)
 
-    return grants.annotate(assigned_gpus=count(Assignment.objects.all()), held_gpus=count(Holding.objects.all()))
+    return with_due_gpus(grants).annotate(
+        assigned_gpus=count(Assignment.objects.all()), held_gpus=count(Holding.objects.all())
+    )

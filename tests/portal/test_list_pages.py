@@ -32,7 +32,7 @@ def _rows(lab, count: int) -> None:
 
 
 MOST_QUERIES = 15
-MOST_OF_THE_QUEUE = 16
+MOST_OF_THE_QUEUE = 17
 MOST_OF_THE_SPLIT = 40
 
 LISTS = [

@@ -1,0 +1,69 @@
+"""What every step of a change needs: its words, its state, and telling those whom it concerns."""
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+
+from allocations import queries
+from allocations.days import last_day
+from allocations.errors import Stale, WrongState
+from allocations.grants import site_zone, spoken
+from allocations.locks import lock_row
+from allocations.models import Grant, GrantChange, Person
+from allocations.notify import page, tell
+from inventory.models import Event
+
+
+def words_of(change: GrantChange) -> str:
+    """What is asked for, in one sentence: "protein-folding: 32 H100, 30 days more"."""
+    grant = change.grant
+    facts = {
+        "project": grant.project.name, "model": grant.model.name, "gpus": grant.gpus, "days": change.days,
+        "kept": change.gpus, "last": spoken(last_day(grant.ends_at, site_zone())),
+    }  # fmt: skip
+    sentences = {
+        GrantChange.Kind.EXTEND: _("%(project)s: %(gpus)s %(model)s for %(days)s days more than %(last)s"),
+        GrantChange.Kind.SHRINK: _("%(project)s: %(kept)s instead of %(gpus)s %(model)s"),
+        GrantChange.Kind.END: _("%(project)s: an earlier end of %(gpus)s %(model)s"),
+        GrantChange.Kind.RATIFY: _("%(project)s: the emergency grant of %(gpus)s %(model)s"),
+    }
+    return sentences[GrantChange.Kind(change.kind)] % facts
+
+
+def tell_of(event: Event, change: GrantChange, people: Iterable[Person], subject: str, body: str) -> None:
+    """The people hear of the change, with the grant's page."""
+    tell(event, people, subject, body, page("grants", change.grant.public_id))
+
+
+def signers_of(change: GrantChange) -> set[Person]:
+    """Who may sign for one of its roles, holders and deputies."""
+    barred = queries.barred_from(change)
+    roles = list(change.roles.all())
+    holders = {person for people in queries.holders_of(roles).values() for person in people}
+    standing_in = {
+        row.deputy for rows in queries.deputies_of(roles).values() for row in rows if row.principal_id not in barred
+    }
+    return {person for person in holders | standing_in if person.pk not in barred}
+
+
+def lock_asked(change: GrantChange) -> None:
+    """The row is locked and waits for signatures. Raises WrongState, Stale when it did as `change` shows it."""
+    seen = change.state
+    lock_row(change)
+    require_asked(change, seen)
+
+
+def require_asked(change: GrantChange, seen: str) -> None:
+    """The locked change waits for signatures. Raises WrongState, Stale when the caller saw another state."""
+    if change.state == GrantChange.State.ASKED:
+        return
+    message = _("This change: %(state)s. There is no such step from here.") % {"state": change.get_state_display()}
+    if seen != change.state:
+        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=change.state)
+    raise WrongState(message, state=change.state)
+
+
+def require_promised(grant: Grant) -> None:
+    """Nobody has ended the grant early. Raises WrongState."""
+    if grant.ended_at is not None:
+        raise WrongState(_("This grant has ended early; a new pitch asks for GPUs again."), ends_at=grant.ends_at)

@@ -1,0 +1,74 @@
+"""Who must sign what is not a pitch: policy rows by subject, and what waits for a person's signature of that kind."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from allocations.calendar import due_after
+from allocations.models import ChangeSignOff, Division, Grant, GrantChange, Person, Policy, Role
+from allocations.queries.people import mandates_of
+from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
+
+
+def roles_of(policies: Iterable[Policy]) -> list[Role]:
+    """The roles that the rows name, each once, in the order in which they were made; needs their `named_roles`."""
+    named = {each.role for policy in policies for each in policy.named_roles.all()}
+    return sorted(named, key=lambda role: role.pk)
+
+
+def signing_rows(subject: str, *, division: Division, gpus: int, days: int) -> list[Policy]:
+    """The rows in force for something of that subject and size that is no pitch; fast lanes stand for pitches only."""
+    rows = policies_for(subject, division=division, gpus=gpus, gpu_hours=gpu_hours_of(gpus, days))
+    return [row for row in rows if not row.is_fast_lane and not row.over_share and row.named_roles.all()]
+
+
+def roles_for_change(grant: Grant, kind: str, *, days: int) -> tuple[list[Role], list[Policy]]:
+    """Who signs a change of the grant, and the rows that say so: those of its subject, else those of a pitch."""
+    subject = Policy.Subject.EXTENSION if kind == GrantChange.Kind.EXTEND else Policy.Subject.CHANGE
+    division = grant.project.division
+    rows = signing_rows(subject, division=division, gpus=grant.gpus, days=days)
+    if rows:
+        return roles_of(rows), rows
+    return roles_for_pitch(division=division, gpus=grant.gpus, days=days), []
+
+
+def roles_for_exception(division: Division, *, gpus: int, days: int) -> list[Role]:
+    """Who signs what stands above the split: the rows for exceptions, else those for the split itself."""
+    rows = signing_rows(Policy.Subject.EXCEPTION, division=division, gpus=gpus, days=days)
+    return roles_of(rows) if rows else roles_for_split()
+
+
+def due_by_policies(policies: Iterable[Policy], *, now: datetime, division: Division) -> datetime | None:
+    """When an answer is due by the strictest of the rows; None where none says it."""
+    days = [row.due_working_days for row in policies if row.due_working_days is not None]
+    return due_after(now, min(days), division=division) if days else None
+
+
+def changes_waiting_for(person: Person) -> QuerySet[GrantChange]:
+    """Changes of grants that the person may sign now, for itself or as a deputy, oldest first."""
+    turn = Q(pk__in=[])
+    signed = ChangeSignOff.objects.filter(change=OuterRef("grantchange_id"), role=OuterRef("role_id"))
+    for mandate in mandates_of(person):
+        named = GrantChange.roles.through.objects.filter(grantchange=OuterRef("pk"), role=mandate.role)
+        turn |= Q(Exists(named.exclude(Exists(signed)))) & ~_barred(mandate.holder)
+    rows = GrantChange.objects.filter(turn, state=GrantChange.State.ASKED).exclude(_barred(person))
+    return rows.select_related("grant__project__division", "grant__model", "asked_by").order_by("pk")
+
+
+def barred_from(change: GrantChange) -> set[int]:
+    """The pks of those who may not sign: who asked for more for itself, whose pitch it was, who granted an emergency.
+
+    Somebody who proposes to make a grant smaller or to end it asks nothing for itself and may sign.
+    """
+    if change.kind in (GrantChange.Kind.SHRINK, GrantChange.Kind.END):
+        return set()
+    pitch = change.grant.pitch
+    return {change.asked_by_id, *({pitch.pitcher_id} if pitch else set())}
+
+
+def _barred(person: Person) -> Q:
+    """Those that ask for the person's own good, and those where it counts already."""
+    counts = ChangeSignOff.objects.filter(Q(person=person) | Q(deputy_for=person), change=OuterRef("pk"))
+    own = Q(asked_by=person) | Q(grant__pitch__pitcher=person)
+    return Exists(counts) | (Q(kind__in=[GrantChange.Kind.EXTEND, GrantChange.Kind.RATIFY]) & own)
