@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from allocations import executor, outbox
+from allocations import changes, executor, outbox
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -19,3 +19,9 @@ def deliver() -> None:
 def execute() -> None:
     """Every open move is as far as its donor, its node and its readings let it be."""
     executor.run_pass()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def tend() -> None:
+    """What the clock does to promises has happened: grants that go on while asked, smaller grants whose day has come."""
+    changes.tend()

@@ -64,7 +64,6 @@ from allocations.queries.policies import (
     fast_lane_gpu_hours,
     fast_lanes_for,
     gpu_hours_of,
-    policies_for,
     roles_for_pitch,
     roles_for_split,
     signing_of,

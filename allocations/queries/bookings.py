@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import Case, F, QuerySet, Value, When
 
 from allocations.capacity import Booking, Timeline
 from allocations.models import Grant, GrantChange, Loan, SplitException
@@ -33,79 +34,77 @@ def promised_until(*, at: datetime) -> QuerySet[Grant]:
 
 
 def promised(models: Collection[GpuModel], *, at: datetime) -> Promised:
-    """Everything promised of these models from `at` on; two queries.
+    """Everything promised of these models from `at` on; one query.
 
     A smaller grant that is signed counts less from its instant on, before the clock has written it. Where a lender's
     own promise ends before its loan, what is lent goes on counting for the lender's division.
     """
-    beside = _Beside(models, at)
-    inside: dict[Key, list[Booking]] = defaultdict(list)
-    emergency: dict[Key, list[Booking]] = defaultdict(list)
-    own: dict[Key, list[Booking]] = defaultdict(list)
-    rows = promised_until(at=at).filter(model__in=models).order_by()
-    columns = ("pk", "model_id", "project__division_id", "project_id", "starts_at", "ends_at", "gpus", "is_emergency")
-    for pk, model_id, division_id, project_id, starts_at, ends_at, gpus, is_emergency in rows.values_list(*columns):
-        bookings = pieces(starts_at, ends_at, gpus, beside.shrinks.get(pk, []))
-        (emergency if is_emergency else inside)[model_id, division_id] += bookings
-        if (model_id, project_id) in beside.lent:
-            own[model_id, project_id] += bookings
-    lines = {key: Timeline.of(0, bookings) for key, bookings in inside.items()}
-    for (model_id, project_id), (division_id, bookings) in beside.lent.items():
-        uncovered = (Timeline.of(0, bookings) - Timeline.of(0, own[model_id, project_id])).clamp(low=0)
+    read = _Read(models, at)
+    lines = _timelines(read.inside)
+    for (model_id, project_id), (division_id, bookings) in read.lent.items():
+        uncovered = (Timeline.of(0, bookings) - Timeline.of(0, read.own[model_id, project_id])).clamp(low=0)
         lines[model_id, division_id] = lines.get((model_id, division_id), NOTHING) + uncovered
-    return Promised(
-        lines,
-        {key: Timeline.of(0, bookings) for key, bookings in emergency.items()},
-        {key: Timeline.of(0, bookings) for key, bookings in beside.exceptions.items()},
-    )
+    return Promised(lines, _timelines(read.emergency), _timelines(read.exceptions))
 
 
-def pieces(
-    starts_at: datetime, ends_at: datetime, gpus: int, shrinks: Collection[tuple[datetime, int]]
-) -> list[Booking]:
+def _timelines(bookings: dict[Key, list[Booking]]) -> dict[Key, Timeline]:
+    return {key: Timeline.of(0, each) for key, each in bookings.items()}
+
+
+def pieces(promise: Booking, shrinks: Collection[tuple[datetime, int]]) -> list[Booking]:
     """A promise cut where it becomes smaller; `shrinks`: (from when, how many it then keeps), in any order."""
-    bookings, left = [], gpus
+    bookings, left, starts_at, ends_at = [], promise.gpus, promise.starts_at, promise.ends_at
     for at, keeps in sorted(shrinks):
-        at = min(max(at, starts_at), ends_at)
+        at = max(at, starts_at) if ends_at is None else min(max(at, starts_at), ends_at)
         bookings.append(Booking(starts_at, at, left))
         starts_at, left = at, min(left, keeps)
     return [*bookings, Booking(starts_at, ends_at, left)]
 
 
-class _Beside:
-    """Signed exceptions, agreed loans and smaller grants that are still to come, read in one query."""
+class _Read:
+    """Grants, agreed loans, signed exceptions and smaller grants that are still to come, read in one query."""
 
     def __init__(self, models: Collection[GpuModel], at: datetime) -> None:
-        self.shrinks: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
-        self.lent: dict[Key, tuple[int, list[Booking]]] = {}
+        self.inside: dict[Key, list[Booking]] = defaultdict(list)
+        self.emergency: dict[Key, list[Booking]] = defaultdict(list)
         self.exceptions: dict[Key, list[Booking]] = defaultdict(list)
-        for kind, model_id, whose, division_id, starts_at, ends_at, gpus in _beside_rows(models, at):
-            if kind == "shrink":
-                self.shrinks[whose].append((starts_at, gpus))
+        self.lent: dict[Key, tuple[int, list[Booking]]] = {}
+        self.own: dict[Key, list[Booking]] = defaultdict(list)
+        shrinks: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
+        grants = []
+        for kind, pk, model_id, division_id, project_id, starts_at, ends_at, gpus in _rows(models, at):
+            booking = Booking(starts_at, ends_at, gpus)
+            if kind in ("grant", "emergency"):
+                grants.append((kind, pk, (model_id, division_id), (model_id, project_id), booking))
+            elif kind == "shrink":
+                shrinks[pk].append((starts_at, gpus))
             elif kind == "loan":
-                self.lent.setdefault((model_id, whose), (division_id, []))[1].append(Booking(starts_at, ends_at, gpus))
+                self.lent.setdefault((model_id, project_id), (division_id, []))[1].append(booking)
             else:
-                self.exceptions[model_id, division_id].append(Booking(starts_at, ends_at, gpus))
+                self.exceptions[model_id, division_id].append(booking)
+        for kind, pk, of_division, of_project, booking in grants:
+            parts = pieces(booking, shrinks[pk]) if pk in shrinks else [booking]
+            (self.inside if kind == "grant" else self.emergency)[of_division] += parts
+            if of_project in self.lent:
+                self.own[of_project] += parts
 
 
-def _beside_rows(models: Collection[GpuModel], at: datetime) -> QuerySet:
+def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
+    grants = promised_until(at=at).filter(model__in=models).order_by()
+    loans = Loan.objects.filter(state=Loan.State.AGREED, ends_at__gt=at, model__in=models).order_by()
     signed = SplitException.objects.filter(state=SplitException.State.SIGNED, ends_at__gt=at, model__in=models)
-    agreed = Loan.objects.filter(state=Loan.State.AGREED, ends_at__gt=at, model__in=models)
     shrinks = GrantChange.objects.filter(
         kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__ends_at__gt=at,
         grant__model__in=models, grant__gpus__gt=F("gpus"),
     )  # fmt: skip
-    return (
-        signed.order_by()
-        .values_list(Value("exception"), "model_id", "pk", "division_id", "starts_at", "ends_at", "gpus")
-        .union(
-            agreed.order_by().values_list(
-                Value("loan"), "model_id", "lender_id", "lender__division_id", "starts_at", "ends_at", "gpus"
-            ),
-            shrinks.order_by().values_list(
-                Value("shrink"), "grant__model_id", "grant_id", "grant__project__division_id", "takes_effect_at",
-                "takes_effect_at", "gpus",
-            ),
-            all=True,
-        )
+    kind = Case(When(is_emergency=True, then=Value("emergency")), default=Value("grant"))
+    time = ("starts_at", "ends_at", "gpus")
+    return grants.values_list(kind, "pk", "model_id", "project__division_id", "project_id", *time).union(
+        loans.values_list(Value("loan"), "pk", "model_id", "lender__division_id", "lender_id", *time),
+        signed.order_by().values_list(Value("exception"), "pk", "model_id", "division_id", Value(0), *time),
+        shrinks.order_by().values_list(
+            Value("shrink"), "grant_id", "grant__model_id", "grant__project__division_id", Value(0),
+            "takes_effect_at", "takes_effect_at", "gpus",
+        ),
+        all=True,
     )  # fmt: skip

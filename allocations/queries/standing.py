@@ -33,7 +33,7 @@ class Standing(NamedTuple):
 
 
 def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
-    """Project pk -> what it has of each model, by the model's name; one query (two or three with loans) for any number."""
+    """Project pk -> what it has of each model, by the model's name; one query, and the loans'."""
     if not projects:
         return {}
     now = timezone.now()
@@ -43,8 +43,9 @@ def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
     known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
     busy = known & Q(gpu__reading__util_pct__gt=0)
     found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
+    sums = {"gpus": Sum("due_gpus"), "until": Max("ends_at")}
     kinds = [
-        _counted(running.values_list("project_id", "model__name"), "promised", gpus=Sum("due_gpus"), until=Max("ends_at")),
+        _counted(running.values_list("project_id", "model__name"), "promised", **sums),
         _counted(assigned.values_list("project_id", "gpu__model__name"), "assigned"),
         _counted(
             held.values_list("project_id", "gpu__model__name"), "held",

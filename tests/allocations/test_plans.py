@@ -259,11 +259,11 @@ def test_planning_and_committing_take_the_same_number_of_queries_for_any_fleet(
         machines.give(cards, donor, factories.grant(donor, gpus=2))
     grant = factories.grant(lab.project, gpus=2 * racks)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(10):
         snapshot = queries.build_snapshot()
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(22):
         plan = plans.propose_plan(grant=grant, by=lab.ops)
-    with django_assert_num_queries(32):
+    with django_assert_num_queries(35):
         commit(plan, lab.ops)
     with django_assert_num_queries(1):
         drifting = list(queries.drift())
