@@ -5,16 +5,18 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_safe
 
 from allocations import rules
+from allocations.models import Person
 from inventory import trail as chain
 from inventory.models import Event, EventSeal
 from portal.forms.operate import TrailFilter
 from portal.pages import newest_first
+from portal.trail_rows import rows_of
 
 
 @login_required
@@ -24,8 +26,10 @@ def trail(request: HttpRequest) -> HttpResponse:
     rules.require(request.user, "see_trail")
     form = TrailFilter(request.GET)
     filters = form.cleaned_data if form.is_valid() else {}
+    page = newest_first(_filtered(Event.objects.select_related("seal"), filters), request)
     context = {
-        "page": newest_first(_filtered(Event.objects.select_related("seal"), filters), request),
+        "page": page,
+        "rows": rows_of(page.rows),
         "filters": {name: value for name, value in filters.items() if value},
         "form": form,
         "last_seal": EventSeal.objects.order_by("-position").first(),
@@ -67,5 +71,14 @@ def _filtered(rows: QuerySet[Event], filters: dict[str, Any]) -> QuerySet[Event]
     if subject:
         rows = rows.filter(subject_id=subject) if filters.get("kind") else rows.filter(subject_label__icontains=subject)
     if filters.get("actor"):
-        rows = rows.filter(actor__iexact=filters["actor"])
+        rows = rows.filter(Q(actor__iexact=filters["actor"]) | Q(actor_id__in=_people_called(filters["actor"])))
     return rows
+
+
+def _people_called(text: str) -> QuerySet[Person]:
+    people = Person.objects.all()
+    for word in text.split():
+        people = people.filter(
+            Q(first_name__icontains=word) | Q(last_name__icontains=word) | Q(username__icontains=word)
+        )
+    return people.values("pk")

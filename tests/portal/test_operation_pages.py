@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from allocations import plans
-from allocations.models import Move, Plan, Target
+from allocations.models import Move, Person, Plan, Target
 from inventory import trail
 from inventory.models import Cordon, Event
 from tests import factories
@@ -303,13 +303,15 @@ def test_the_table_filters_and_opens_each_number(ops, made):
 
 def test_the_trail_filters_by_verb_noun_subject_and_actor(ops, made):
     def verbs(query: str) -> list[str]:
-        return re.findall(r'class="event-verb mono">([\w.]+)<', ops.get(f"/trail/?{query}").content.decode())
+        return re.findall(r'class="event" data-verb="([\w.]+)"', ops.get(f"/trail/?{query}").content.decode())
 
     plan = f"kind=plan&subject={made.plan.pk}"
     assert verbs("verb=plan") == ["plan.proposed"]
     assert verbs("verb=plan.proposed&actor=OPS") == ["plan.proposed"]
     assert verbs(plan) == ["plan.proposed"]
     assert verbs("verb=plan&actor=ceo") == []
+    Person.objects.filter(username="ops").update(first_name="Jonas", last_name="Keller")
+    assert verbs("verb=plan&actor=keller jonas") == ["plan.proposed"]
     assert set(verbs("verb=role")) == {"role.added"}
 
 

@@ -1,0 +1,99 @@
+"""Events of the trail as a person says them: what was done, without who did it and when."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as __
+from django.utils.translation import gettext_lazy as _
+
+from inventory.models import Event
+
+# verb -> the sentence; a key is a fact of the event, or one of those that `_words` adds.
+SENTENCES: dict[str, str | Promise] = {
+    "pitch.drafted": _("began a draft"),
+    "pitch.edited": _("wrote on a draft"),
+    "pitch.submitted": _("submitted %(about)s: %(gpus)s %(model)s for %(days)s days from %(start_on)s"),
+    "pitch.granted": _("granted %(about)s: %(gpus)s of %(asked_gpus)s GPUs"),
+    "pitch.declined": _("declined %(about)s"),
+    "pitch.withdrawn": _("withdrew %(about)s"),
+    "pitch.recused": _("stepped aside from %(about)s"),
+    "pitch.handed_over": _("handed over %(about)s from %(before)s to %(after)s"),
+    "sign_off.given": _("%(verdict)s %(about)s as %(role)s: %(gpus)s GPUs"),
+    "sign_off.undone": _("took back a signature under %(about)s"),
+    "grant.issued": _("promised %(about)s from %(starts_at)s to %(ends_at)s"),
+    "grant.ended": _("ended %(about)s early"),
+    "split.proposed": _("proposed the split %(percents)s from %(starts_at)s"),
+    "split.signed": _("signed the split %(percents)s from %(starts_at)s as %(role)s"),
+    "split.withdrawn": _("took back the proposed split of %(about)s"),
+    "plan.proposed": _("proposed a plan for %(gpus)s GPUs: %(about)s"),
+    "plan.committed": _("committed a plan for %(gpus)s GPUs: %(about)s"),
+    "move.done": _("%(gpu)s is proved with %(after)s"),
+    "move.failed": _("%(gpu)s to %(to)s failed: %(code)s"),
+    "project.created": _("created the project %(about)s, led by %(lead)s"),
+    "project.led": _("made %(after)s the lead of %(about)s"),
+    "project.winding_down": _("winds down %(about)s until %(releases_at)s"),
+    "project.resumed": _("goes on with %(about)s"),
+    "project.ended": _("ended the project %(about)s"),
+    "project.terms": _("set the terms of %(about)s from %(starts_at)s"),
+    "member.joined": _("added %(person)s to %(about)s"),
+    "member.left": _("took %(person)s out of %(about)s"),
+    "person.left": _("let %(about)s go"),
+    "person.password_set": _("set a password for %(about)s"),
+    "role.given": _("gave the role %(about)s to %(person)s"),
+    "role.ended": _("ended the role %(about)s of %(person)s"),
+    "deputy.set": _("made %(deputy)s the deputy of %(principal)s as %(role)s"),
+    "deputy.ended": _("ended the deputyship of %(deputy)s for %(principal)s"),
+    "cordon.set": _("cordoned %(about)s"),
+    "cordon.lifted": _("lifted the cordon of %(about)s"),
+    "node.added": _("declared the node %(about)s: %(expected_gpus)s %(model)s"),
+    "node.changed": _("changed the node %(about)s"),
+    "node.silent": _("%(about)s fell silent: %(fault)s"),
+    "node.answers": _("%(about)s answers again"),
+    "gpu.appeared": _("%(model)s appeared in %(node)s, slot %(slot)s"),
+    "gpu.lost": _("a GPU of %(node)s is lost, slot %(slot)s"),
+}
+VERDICTS = {
+    "approve": _("approved"),
+    "decline": _("declined"),
+    "changes": _("asked for changes of"),
+    "waitlist": _("put on the waitlist"),
+}
+
+
+def sentence(event: Event) -> str:
+    """What the event did, as the row says it; a verb without a sentence of its own reads as its words."""
+    words = _words(event)
+    try:
+        return str(SENTENCES[event.verb]) % words
+    except KeyError:  # an event of another version may lack a fact
+        return f"{event.verb.replace('.', ' ').replace('_', ' ')}: {event.subject_label}"
+
+
+def _words(event: Event) -> dict[str, Any]:
+    words = {name: _spoken(name, value) for name, value in event.facts.items()}
+    percents = event.facts.get("percents") or event.facts.get("after")
+    return {**words, "about": event.subject_label, "percents": _percents(percents)}
+
+
+def _spoken(name: str, value: object) -> object:
+    speak: dict[str, Callable[[str], object]] = {
+        "_at": lambda text: date_format(localtime(parse_datetime(text)), "j M Y"),
+        "_on": lambda text: date_format(parse_date(text), "j M Y"),
+    }
+    if name == "verdict":
+        return VERDICTS.get(str(value), value)
+    if name in ("after", "before", "to") and value == "":
+        return __("nobody")
+    if isinstance(value, str) and name[-3:] in speak:
+        return speak[name[-3:]](value)
+    return value
+
+
+def _percents(shares: object) -> str:
+    """The default line of a split: "55/40"."""
+    default = shares.get("", {}) if isinstance(shares, dict) else {}
+    return "/".join(str(percent).removesuffix(".00") for _slug, percent in sorted(default.items(), reverse=True))
