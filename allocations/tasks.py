@@ -23,5 +23,5 @@ def execute() -> None:
 
 @shared_task(ignore_result=True, throws=PASSING)
 def tend() -> None:
-    """What the clock does to promises has happened: grants that go on while asked, smaller grants whose day has come."""
+    """What the clock does to promises has happened: grants go on while asked, smaller ones on their day."""
     changes.tend()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -139,8 +139,16 @@ def day(value: date | datetime | None) -> str | SafeString:
 
 @register.filter
 def last_day(until: datetime | None) -> str:
-    """The last day, in the site's zone, of something that runs until that instant; a dash for none."""
-    return NOTHING if until is None else _day(days.last_day(until, ZoneInfo(settings.SITE_TIME_ZONE)))
+    """The last day, in the site's zone, of something that runs until that instant; a dash for none.
+
+    What ends in the middle of a day (it began so) says at what time: its last day is not a whole one.
+    """
+    if until is None:
+        return NOTHING
+    zone = ZoneInfo(settings.SITE_TIME_ZONE)
+    shown = _day(days.last_day(until, zone))
+    clock = until.astimezone(zone)
+    return shown if clock.time() == time.min else f"{shown}, {clock:%H:%M}"
 
 
 @register.filter

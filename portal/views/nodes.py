@@ -82,6 +82,7 @@ def _page(request: HttpRequest, name: str, form: CordonForm, status: int = 200) 
         "faults": list(facts.recent_faults(row)),
         "moves": list(_moves(row)),
         "events": list(Event.objects.filter(subject_kind="node", subject_id=str(row.pk))[:EVENTS_SHOWN]),
+        "may_see_plans": rules.can(request.user, "see_trail"),
         "may_cordon": rules.can(request.user, "cordon_node", row),
         "stale_after_s": facts.stale_after_s(),
         "form": form,
