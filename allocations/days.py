@@ -52,3 +52,10 @@ def daily_hours(
         if max(first, start) < min(ended, end):
             yield max(first, start), min(ended, end)
         day += timedelta(days=1)
+
+
+def month_of(instant: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """The calendar month of `zone` that holds the instant, half-open, in UTC."""
+    first = day_of(instant, zone).replace(day=1)
+    following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+    return start_of(first, zone), start_of(following, zone)

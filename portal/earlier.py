@@ -35,5 +35,5 @@ def earlier_of(pitch: Pitch, person: Person) -> Earlier | None:
         return None
     declines = before.sign_offs.filter(verdict=SignOff.Verdict.DECLINE).select_related("person", "role")
     changed = asks.changes_between(before, pitch)
-    labels = PitchForm.base_fields
-    return Earlier(before, declines.first(), [Change(labels[name].label, *pair) for name, pair in changed.items()])
+    changes = [Change(PitchForm.label_of(name), *pair) for name, pair in changed.items()]
+    return Earlier(before, declines.first(), changes)

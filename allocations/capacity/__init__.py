@@ -1,6 +1,7 @@
 """What is promised, healthy and free over time: pure functions over dated intervals of one GPU model."""
 
 from .checks import Kind, Shortage, debt, earliest_start, free, shortage
+from .displaced import displaced
 from .shares import SplitTerm, apportion, healthy, share
 from .timeline import Booking, Step, Timeline, instant
 
@@ -13,6 +14,7 @@ __all__ = [
     "Timeline",
     "apportion",
     "debt",
+    "displaced",
     "earliest_start",
     "free",
     "healthy",

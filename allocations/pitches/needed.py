@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 
 from allocations import grants, queries
 from allocations.calendar import calendar_of
-from allocations.days import day_of, start_of
 from allocations.errors import NobodyToSign, OverCapacity, OverShare
 from allocations.locks import lock_row
 from allocations.models import Pitch, PitchRole, Role
@@ -29,14 +28,6 @@ def freeze_policy(pitch: Pitch, *, now: datetime) -> list[Role]:
     pitch.needed_roles.all().delete()
     PitchRole.objects.bulk_create(_rows(pitch, signing.needed, now))
     return signing.roles
-
-
-def month_of(now: datetime) -> tuple[datetime, datetime]:
-    """The calendar month of the site that holds `now`, half-open."""
-    zone = grants.site_zone()
-    first = day_of(now, zone).replace(day=1)
-    following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
-    return start_of(first, zone), start_of(following, zone)
 
 
 def _stands_over_share(pitch: Pitch, now: datetime) -> bool:
@@ -66,14 +57,13 @@ def _signing(pitch: Pitch, *, over_share: bool) -> Signing:
 
 def _fast_lane(pitch: Pitch, now: datetime) -> Signing | None:
     """The fast lane under whose cap the project stays with this ask; None where there is none."""
-    lanes = queries.fast_lanes_for(division=pitch.project.division, gpus=pitch.ideal_gpus, days=pitch.days)
+    ask = {"gpus": pitch.ideal_gpus, "days": pitch.days}
+    lanes = queries.fast_lanes_for(division=pitch.project.division, **ask)
     if not lanes:
         return None
     lock_row(pitch.project)
-    since, until = month_of(now)
-    hours = queries.gpu_hours_of(pitch.ideal_gpus, pitch.days)
-    hours += queries.fast_lane_gpu_hours(pitch.project, since=since, until=until, but=pitch)
-    return next((each for each in lanes if each.fast_lane and hours <= (each.fast_lane.cap_gpu_hours or 0)), None)
+    lane = queries.open_lane(lanes, project=pitch.project, at=now, but=pitch, **ask)
+    return lane.signing if lane else None
 
 
 def _require_people(pitch: Pitch, signing: Signing) -> None:

@@ -59,11 +59,13 @@ from allocations.queries.plans import (
     target,
 )
 from allocations.queries.policies import (
+    Lane,
     Needed,
     Signing,
     fast_lane_gpu_hours,
     fast_lanes_for,
     gpu_hours_of,
+    open_lane,
     roles_for_pitch,
     roles_for_split,
     signing_of,
@@ -99,6 +101,7 @@ from allocations.queries.snapshot import build_snapshot, need_of
 __all__ = [
     "NEED_LOOKAHEAD",
     "DivisionCapacity",
+    "Lane",
     "LookAlike",
     "Mandate",
     "ModelCapacity",
@@ -147,6 +150,7 @@ __all__ = [
     "needs",
     "once_a_look",
     "one_look",
+    "open_lane",
     "open_moves",
     "people_of",
     "people_with",

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
+from allocations.days import month_of
 from allocations.models import Division, Pitch, Policy, PolicyRole, Project, Role
 
 HOURS_A_DAY = 24
@@ -44,6 +47,14 @@ class Signing:
         return [each.role for each in self.needed]
 
 
+@dataclass(frozen=True)
+class Lane:
+    """A fast lane that is open to an ask; `left_gpu_hours` of this month's cap are left to the project after it."""
+
+    signing: Signing
+    left_gpu_hours: int
+
+
 def signing_of(*, division: Division, gpus: int, days: int, over_share: bool = False) -> Signing:
     """Who signs an ask of that size that takes no fast lane; `over_share`: one above the division's share. Two queries.
 
@@ -59,6 +70,16 @@ def fast_lanes_for(*, division: Division, gpus: int, days: int) -> list[Signing]
     """The fast lanes that an ask of that size fits, each with who signs there, the one with the most room first."""
     rows = [row for row in _fitting(division, gpus, days) if row.is_fast_lane and row.named_roles.all()]
     return [_signing([row], fast_lane=row) for row in sorted(rows, key=lambda row: -(row.cap_gpu_hours or 0))]
+
+
+def open_lane(
+    lanes: Iterable[Signing], *, project: Project, gpus: int, days: int, at: datetime, but: Pitch | None = None
+) -> Lane | None:
+    """The first of the lanes under whose cap the project stays with that ask in the month of `at`; None if none is."""
+    since, until = month_of(at, ZoneInfo(settings.SITE_TIME_ZONE))
+    hours = fast_lane_gpu_hours(project, since=since, until=until, but=but) + gpu_hours_of(gpus, days)
+    caps = ((each, (each.fast_lane and each.fast_lane.cap_gpu_hours) or 0) for each in lanes)
+    return next((Lane(each, cap - hours) for each, cap in caps if hours <= cap), None)
 
 
 def fast_lane_gpu_hours(project: Project, *, since: datetime, until: datetime, but: Pitch | None = None) -> int:

@@ -1,40 +1,30 @@
-"""The pitch as it is typed, the ask that the outlook follows, the answer of a signer."""
+"""The pitch as it is typed, the answer of a signer."""
 
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from allocations.asks import Details
 from allocations.models import Project
-from allocations.models.decisions import LONGEST_DAYS, Pitch
-from inventory.models import GpuModel
+from allocations.models.decisions import Pitch
+from portal.forms.asking import MOST_GPUS, AskForm
+from portal.forms.details import (
+    LABEL,
+    details_as_typed,
+    label_fields,
+    links_field,
+    links_in,
+    question_fields,
+)
 from portal.forms.fields import day_field, reason_field, text_field
 
-MOST_GPUS = 1_000_000  # keeps a typing slip inside the database's integers
-
-
-class ProjectChoice(forms.ModelChoiceField):
-    """A project with its division, since the division decides who signs."""
-
-    def label_from_instance(self, obj: Project) -> str:
-        return f"{obj.name} · {obj.division.name}"
-
-
-class AskForm(forms.Form):
-    """The part of a pitch that has numbers: which GPUs, how many, from when, for how long."""
-
-    project = ProjectChoice(label=_("Project"), queryset=Project.objects.none(), empty_label=None)
-    model = forms.ModelChoiceField(label=_("GPU model"), queryset=GpuModel.objects.all(), empty_label=None)
-    ideal_gpus = forms.IntegerField(label=_("GPUs, ideally"), min_value=1, max_value=MOST_GPUS)
-    min_gpus = forms.IntegerField(
-        label=_("GPUs, at least"), min_value=1, max_value=MOST_GPUS, help_text=_("Fewer would be no use.")
-    )
-    start_on = day_field(_("First day"))
-    days = forms.IntegerField(label=_("Length in days"), min_value=1, max_value=LONGEST_DAYS)
-
-    def __init__(self, *args: Any, projects: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["project"].queryset = projects  # type: ignore[attr-defined]
+# What the form types in several fields, or nowhere: how a difference between two pitches names it.
+LABELS_BESIDE = {
+    "alternatives": _("Other models that would do"),
+    "required_labels": _("Only on nodes with"),
+    "answers": _("Questions of the division"),
+}
 
 
 class PitchForm(AskForm):
@@ -47,15 +37,60 @@ class PitchForm(AskForm):
     expected_result = text_field(_("What will be there that is not there today"), required=False)
     check_on = day_field(_("Result checked on"), required=False, help_text=_("We ask on that day whether it came."))
     if_declined = text_field(_("What happens without it"), required=False, rows=2)
+    links = links_field()
 
     def __init__(self, *args: Any, is_final: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["why"].required = is_final
+        # What was saved stays a choice; what somebody only types has to be one.
+        chosen = {name.removeprefix(LABEL): text for name, text in self.initial.items() if name.startswith(LABEL)}
+        self.label_fields = label_fields(chosen)
+        self.question_fields = question_fields(self._project())
+        self.fields.update({**self.label_fields, **self.question_fields})
 
     @staticmethod
     def values_of(pitch: Pitch) -> dict[str, Any]:
         """What the form shows for a pitch that exists."""
-        return {name: getattr(pitch, name) for name in PitchForm.base_fields}
+        own = {name: getattr(pitch, name) for name in PitchForm.base_fields if name != "links"}
+        return own | details_as_typed(pitch)
+
+    @staticmethod
+    def label_of(name: str) -> Any:
+        """How a field of the ask is called, one that has no field of its own here too."""
+        return LABELS_BESIDE.get(name) or PitchForm.base_fields[name].label
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is typed, as `save_draft` takes it; of a valid form."""
+        typed = self.cleaned_data
+        plain = {name: typed[name] for name in self.base_fields if name != "links"}
+        answers = {field.question: typed[name] for name, field in self.question_fields.items()}
+        labels = {name.removeprefix(LABEL): typed[name] for name in self.label_fields if typed[name]}
+        details = Details(self.alternatives, links_in(typed["links"]), answers)
+        return {**plain, "required_labels": labels, "details": details}
+
+    @property
+    def labels(self) -> list[forms.BoundField]:
+        """The choices of labels, for the page."""
+        return [self[name] for name in self.label_fields]
+
+    @property
+    def questions(self) -> list[forms.BoundField]:
+        """The questions, for the page."""
+        return [self[name] for name in self.question_fields]
+
+    @property
+    def has_details(self) -> bool:
+        """Whether the folded part about models, place and shape says something or is in the way."""
+        names = [name for name in self.fields if name.startswith(("alternative_", LABEL))]
+        return any(self[name].value() or self[name].errors for name in names)
+
+    def _project(self) -> Project | None:
+        if not self.is_bound:
+            return self.initial.get("project")
+        named = self.data.get("project", "")
+        found: Project | None = self.fields["project"].queryset.filter(pk=named).first() if named.isdecimal() else None  # type: ignore[attr-defined]
+        return found
 
 
 class SignOffForm(forms.Form):

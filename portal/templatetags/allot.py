@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from allocations import days
+from allocations import asks, days
 from portal.templatetags.icons import heroicon_micro
 
 register = template.Library()
@@ -220,6 +220,12 @@ def money(amount: Decimal) -> SafeString:
 def ask_gpu_hours(pitch: Any) -> int:
     """The GPU-hours of what lies on the table of a pitch."""
     return int(pitch.offered_gpus * pitch.days * DAY_S // HOUR_S)
+
+
+@register.filter
+def details(pitch: Any) -> asks.Details:
+    """What a pitch says in rows beside its columns; three queries."""
+    return asks.details_of(pitch)
 
 
 @register.filter

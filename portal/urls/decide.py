@@ -31,6 +31,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pitches/", pitches.pitches, name="pitches"),
     path("pitches/new/", pitch_form.pitch_new, name="pitch_new"),
     path("pitches/autosave/", pitch_form.pitch_autosave, name="pitch_autosave"),
+    path("pitches/questions/", pitch_form.pitch_questions, name="pitch_questions"),
     path("pitches/outlook/", pitch_form.pitch_outlook, name="pitch_outlook"),
     path("pitches/<uuid:public_id>/", pitches.pitch, name="pitch"),
     path("pitches/<uuid:public_id>/edit/", pitch_form.pitch_edit, name="pitch_edit"),

@@ -53,7 +53,7 @@ class Draft:
         try:
             self.row = decisions.save_draft(
                 pitch=self.row, by=by, version=self.version, public_id=self.public_id, is_autosave=is_autosave,
-                **form.cleaned_data,
+                **form.said,
             )  # fmt: skip
         except Stale as refusal:
             if self.row and "version" in refusal.facts:
@@ -72,8 +72,6 @@ def named_id(text: str) -> UUID | None:
 
 
 def _differences(form: PitchForm, row: Pitch) -> list[Difference]:
-    stored = PitchForm.values_of(row)
-    typed = form.cleaned_data
-    return [
-        Difference(form[name].label, stored[name], typed[name]) for name in form.fields if stored[name] != typed[name]
-    ]
+    stored, typed = PitchForm.values_of(row), form.cleaned_data
+    pairs = {name: (stored.get(name) or "", typed[name] or "") for name in form.fields}
+    return [Difference(form[name].label, *pair) for name, pair in pairs.items() if pair[0] != pair[1]]

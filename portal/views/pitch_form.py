@@ -22,10 +22,11 @@ from allocations.grants import site_zone
 from allocations.models import Person, Pitch, Project, Role
 from portal.earlier import earlier_of
 from portal.forms import AskForm, PitchForm
-from portal.outlook import Outlook, outlook
+from portal.outlook import Outlook, outlook_as_typed
 from portal.problems import problem_of, refuse
 from portal.views.drafts import Draft, named_id
 
+ASKED = ("project", "model", "ideal_gpus", "min_gpus", "start_on", "days")  # without these there is no outlook
 USUAL_GPUS, USUAL_DAYS = 8, 14  # where a new pitch begins: a node for a sprint
 
 
@@ -73,7 +74,10 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
             status = refuse(form, refusal) if refusal else 422
     context = {"form": form, "pitch": draft.row, "draft": draft}
     context["earlier"] = earlier_of(draft.row, request.user) if draft.row else None
-    context |= {"alike": _alike_as_typed(form, request.user, draft.row), **_ask(form, initial, projects)}
+    context |= {
+        "alike": _alike_as_typed(form, request.user, draft.row),
+        **_ask(form, initial, projects, request.user, draft.row),
+    }
     return render(request, "pitches/form.html", context, status=status)
 
 
@@ -94,8 +98,9 @@ def pitch_autosave(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         told = _("You are logged out: log in in another tab, then type on. What you typed is still here.")
         return _draft_part(request, Draft.of(request, None), told, status=403)
-    form = PitchForm(request.POST, projects=projects_to_pitch_for(request.user))
     draft = Draft.of(request, None)
+    saved = PitchForm.values_of(draft.row) if draft.row else {}
+    form = PitchForm(request.POST, initial=saved, projects=projects_to_pitch_for(request.user))
     if not form.is_valid():
         return _draft_part(request, draft, _first_error(form), status=422)
     try:
@@ -134,14 +139,15 @@ def pitch_outlook(request: HttpRequest) -> HttpResponse:
     projects = projects_to_pitch_for(request.user)
     form = AskForm(request.GET, projects=projects)
     form.is_valid()  # what is not a number yet is no reason to be silent about the rest
+    row = _draft_in(request)
     alike = queries.look_alikes(
         title=request.GET.get("title", "")[:TITLE_LIMIT],
         why="",  # a reason may be longer than an address
         project=form.cleaned_data.get("project"),
         person=request.user,
-        but=_draft_in(request),
+        but=row,
     )
-    context = {"form": form, "alike": alike, **_ask(form, {}, projects)}
+    context = {"form": form, "alike": alike, **_ask(form, {}, projects, request.user, row)}
     return render(request, "pitches/form.html#outlook", context)
 
 
@@ -151,25 +157,36 @@ def _draft_in(request: HttpRequest) -> Pitch | None:
     return queries.pitches_visible_to(request.user).filter(public_id=public_id).first() if public_id else None
 
 
-def _ask(form: AskForm, initial: dict[str, Any], projects: QuerySet[Project]) -> dict[str, Outlook | None]:
+def _ask(
+    form: AskForm, initial: dict[str, Any], projects: QuerySet[Project], person: Person, row: Pitch | None
+) -> dict[str, Outlook | None]:
     """The outlook for what the form holds; None while its numbers make no sense yet."""
     ask = AskForm(form.data if form.is_bound else _typed(form, initial), projects=projects)
-    if not ask.is_valid():
-        return {"outlook": None}
+    ask.is_valid()
     typed = ask.cleaned_data
-    project = typed["project"]
-    roles = queries.roles_for_pitch(division=project.division, gpus=typed["ideal_gpus"], days=typed["days"])
+    if any(name not in typed for name in ASKED):
+        return {"outlook": None}
     return {
-        "outlook": outlook(
-            division=project.division,
+        "outlook": outlook_as_typed(
+            project=typed["project"],
+            person=person,
             model=typed["model"],
             gpus=typed["ideal_gpus"],
             min_gpus=min(typed["min_gpus"], typed["ideal_gpus"]),
             start_on=typed["start_on"],
             days=typed["days"],
-            roles=roles,
+            alternatives=ask.alternatives,
+            but=row,
         )
     }
+
+
+@login_required
+@require_POST
+def pitch_questions(request: HttpRequest) -> HttpResponse:
+    """The questions of the chosen project's division, with what was answered so far; a POST, since that may be long."""
+    form = PitchForm(request.POST, projects=projects_to_pitch_for(request.user))
+    return render(request, "pitches/form.html#questions", {"form": form})
 
 
 def _alike_as_typed(form: PitchForm, person: Person, row: Pitch | None) -> list[queries.LookAlike]:

@@ -7,7 +7,7 @@ import pytest
 from allocations import pitches, queries
 from allocations.errors import NobodyToSign, OverCapacity, OverShare
 from allocations.models import Holiday, Pitch, PitchRole, Policy, PolicyRole, Role
-from allocations.pitches import needed
+from allocations.queries import policies
 from inventory.models import Event
 from tests import factories
 from tests.allocations import acts
@@ -201,21 +201,13 @@ class TestFastLane:
 
         assert (before.is_fast_lane, self.small(world, start_on=date(2027, 4, 10)).is_fast_lane) == (False, True)
 
-    def test_december_ends_with_its_year(self, settings):
-        settings.SITE_TIME_ZONE = "UTC"
-
-        assert needed.month_of(datetime(2027, 12, 31, 23, tzinfo=UTC)) == (
-            datetime(2027, 12, 1, tzinfo=UTC),
-            datetime(2028, 1, 1, tzinfo=UTC),
-        )
-
 
 @pytest.mark.django_db(transaction=True)
 def test_two_asks_at_once_do_not_pass_the_cap_together(world, noon, monkeypatch):
     policy("research-head", is_fast_lane=True, max_gpus=16, cap_gpu_hours=400)
     drafts = [acts.draft(world, gpus=16, days=1) for _ask in range(2)]
     window = Window()
-    monkeypatch.setattr(queries, "fast_lane_gpu_hours", window.after(queries.fast_lane_gpu_hours))
+    monkeypatch.setattr(policies, "fast_lane_gpu_hours", window.after(policies.fast_lane_gpu_hours))
 
     outcomes = at_once(*(lambda pitch=pitch: pitches.submit_pitch(pitch=pitch, by=world.pitcher) for pitch in drafts))
 

@@ -5,7 +5,7 @@ from rest_framework import serializers
 
 from allocations import queries
 from allocations.days import FIRST_DAY, LAST_DAY
-from allocations.models import Pitch, Project, SignOff, Split
+from allocations.models import Pitch, Project, Question, SignOff, Split
 from allocations.models.decisions import LONGEST_DAYS
 from inventory.models import GpuModel
 
@@ -40,6 +40,49 @@ class SignOffOut(serializers.Serializer):
     at = serializers.DateTimeField()
 
 
+class AlternativeOut(serializers.Serializer):
+    """Another model that would do, with its own number."""
+
+    model = serializers.CharField(source="model.name")
+    gpus = serializers.IntegerField()
+
+
+class LinkOut(serializers.Serializer):
+    """Something to read with the pitch."""
+
+    name = serializers.CharField()
+    url = serializers.CharField()
+
+
+class AnswerOut(serializers.Serializer):
+    """What the pitch says to a question of its division."""
+
+    question = serializers.IntegerField(source="question_id")
+    text = serializers.CharField(source="question.text")
+    value = serializers.CharField()
+
+
+class QuestionOut(serializers.Serializer):
+    """What a division asks of each pitch; `choices` of a question that names them."""
+
+    question = serializers.IntegerField(source="pk")
+    text = serializers.CharField()
+    help = serializers.CharField()
+    kind = serializers.ChoiceField(choices=Question.Kind.choices)
+    choices = serializers.ListField(child=serializers.CharField())
+    is_required = serializers.BooleanField()
+
+
+class NeededOut(serializers.Serializer):
+    """A role that must sign: after every lower `position`, by `due_at`; then `escalates_to` hears of it."""
+
+    role = serializers.CharField(source="role.slug")
+    position = serializers.IntegerField()
+    due_at = serializers.DateTimeField(allow_null=True)
+    escalates_to = serializers.CharField(source="escalates_to.slug", allow_null=True, default=None)
+    escalated_at = serializers.DateTimeField(allow_null=True)
+
+
 class PitchOut(serializers.Serializer):
     """A pitch. Send `round` back when you sign: it says which terms you saw."""
 
@@ -57,11 +100,21 @@ class PitchOut(serializers.Serializer):
     offered_gpus = serializers.IntegerField()
     whole_nodes = serializers.BooleanField()
     one_island = serializers.BooleanField()
+    required_labels = serializers.DictField(child=serializers.CharField())
+    alternatives = AlternativeOut(many=True)
+    links = LinkOut(many=True)
+    answers = AnswerOut(many=True)
     start_on = serializers.DateField()
+    start_until = serializers.DateField(allow_null=True)
     days = serializers.IntegerField()
+    counts_from = serializers.ChoiceField(choices=Pitch.CountsFrom.choices)
+    is_over_share = serializers.BooleanField()
+    is_fast_lane = serializers.BooleanField()
+    findings = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     state = serializers.ChoiceField(choices=Pitch.State.choices)
     round = serializers.IntegerField()
     roles = serializers.SerializerMethodField()
+    needed = NeededOut(source="needed_roles", many=True)
     sign_offs = SignOffOut(many=True)
     submitted_at = serializers.DateTimeField(allow_null=True)
     decided_at = serializers.DateTimeField(allow_null=True)
@@ -72,8 +125,29 @@ class PitchOut(serializers.Serializer):
         return [role.slug for role in row.roles.all()]
 
 
+class AlternativeIn(serializers.Serializer):
+    """Another model that would do; `model` is a name."""
+
+    model = serializers.SlugRelatedField("name", queryset=GpuModel.objects.all())
+    gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
+
+
+class LinkIn(serializers.Serializer):
+    """An https address, with a name where it has one."""
+
+    name = serializers.CharField(max_length=140, required=False, allow_blank=True, default="")
+    url = serializers.CharField(max_length=500)
+
+
+class AnswerIn(serializers.Serializer):
+    """An answer, as text of the question's kind (a day as 2027-03-31)."""
+
+    question = serializers.PrimaryKeyRelatedField(queryset=Question.objects.filter(ended_at=None))
+    value = serializers.CharField(max_length=LONGEST_TEXT, allow_blank=True)
+
+
 class PitchIn(serializers.Serializer):
-    """A draft; `project` is a slug, `model` a name."""
+    """A draft, said whole; `project` is a slug, `model` a name."""
 
     project = serializers.SlugRelatedField("slug", queryset=Project.objects.all())
     title = serializers.CharField(max_length=140)
@@ -86,7 +160,12 @@ class PitchIn(serializers.Serializer):
     min_gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS)
     whole_nodes = serializers.BooleanField(required=False, default=False)
     one_island = serializers.BooleanField(required=False, default=False)
+    required_labels = serializers.DictField(child=serializers.CharField(max_length=120), required=False, default=dict)
+    alternatives = AlternativeIn(many=True, required=False, default=list)
+    links = LinkIn(many=True, required=False, default=list)
+    answers = AnswerIn(many=True, required=False, default=list)
     start_on = serializers.DateField(validators=REACHABLE)
+    start_until = serializers.DateField(required=False, allow_null=True, default=None, validators=REACHABLE)
     days = serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS)
 
 

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from allocations import grants, pitches, plans, queries, recusals, splits
+from allocations import asks, grants, pitches, plans, queries, recusals, splits
 from allocations.errors import BadTerms
-from allocations.models import Pitch, Project, Role, Split
+from allocations.models import Answer, Pitch, PitchAlternative, PitchRole, Project, Role, Split
 from allocations.queries.standing import with_gpus
 from portal.api import filters, serializers
 from portal.api.viewsets.base import Nouns
@@ -29,6 +29,13 @@ class Projects(Nouns):
     def get_queryset(self) -> QuerySet[Any]:
         """Own ones, those of divisions you decide for; all for ops and auditors."""
         return queries.projects_visible_to(self.request.user).select_related("division", "lead")
+
+    @extend_schema(responses=serializers.QuestionOut(many=True))
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def questions(self, request: Request, slug: str) -> Response:
+        """What the project's division asks of each pitch."""
+        rows = asks.questions_for(self.get_object().division)
+        return Response(serializers.QuestionOut(rows, many=True).data)
 
     @extend_schema(request=None, responses={201: serializers.PlanWithStepsOut})
     @action(detail=True, methods=["post"])
@@ -50,8 +57,11 @@ class Pitches(Nouns):
         """With their roles and sign-offs in a constant number of queries."""
         rows = queries.pitches_visible_to(self.request.user).select_related("project", "pitcher", "model")
         return rows.select_related("resubmits").prefetch_related(
-            "roles", "sign_offs__role", "sign_offs__person", "sign_offs__deputy_for"
-        )
+            "roles", "sign_offs__role", "sign_offs__person", "sign_offs__deputy_for", "links",
+            Prefetch("alternatives", PitchAlternative.objects.select_related("model")),
+            Prefetch("answers", Answer.objects.select_related("question")),
+            Prefetch("needed_roles", PitchRole.objects.select_related("role", "escalates_to").order_by("pk")),
+        )  # fmt: skip
 
     @extend_schema(request=serializers.PitchIn, responses={201: serializers.PitchOut})
     def create(self, request: Request) -> Response:
@@ -106,6 +116,11 @@ class Pitches(Nouns):
         visible = queries.projects_visible_to(self.request.user)
         if not visible.filter(pk=said["project"].pk).exists():
             raise ValidationError({"project": ["There is no such project that you see."]})
+        said["details"] = asks.Details(
+            tuple(asks.Alternative(**each) for each in said.pop("alternatives")),
+            tuple(asks.Link(**each) for each in said.pop("links")),
+            {each["question"]: each["value"] for each in said.pop("answers")},
+        )
         return said
 
 

@@ -1,13 +1,14 @@
 """The job over the API: a pitch to a grant to a plan to its moves; past rounds and generations are refused with 409."""
 
 import json
+from datetime import timedelta
 
 import pytest
 import yaml
 from django.core.management import call_command
 from django.utils import timezone
 
-from allocations.models import Grant, Move, Pitch, Split
+from allocations.models import Grant, Move, Pitch, Question, Split
 from tests import factories
 
 JSON = "application/json"
@@ -70,6 +71,32 @@ def test_a_draft_is_changed_and_withdrawn_by_its_writer_only(client, lab):
     )  # fmt: skip
     assert foreign.status_code in (403, 404)
     assert (withdrawn.json()["state"], Pitch.objects.get().title) == ("withdrawn", "Fold some")
+
+
+def test_a_draft_says_all_that_the_form_says(client, lab):
+    factories.node(site="oslo")
+    question = Question.objects.create(text="Which data?", division=lab.research)
+    more = {
+        "alternatives": [{"model": factories.model("A100").name, "gpus": 9}],
+        "links": [{"name": "The paper", "url": "https://papers.example/1"}],
+        "answers": [{"question": question.pk, "value": "Public"}],
+        "required_labels": {"site": "oslo"},
+        "start_until": (timezone.now() + timedelta(days=9)).date().isoformat(),
+    }
+
+    asked = _as(client, lab.pitcher).get("/api/projects/protein-folding/questions/").json()
+    made = client.post("/api/pitches/", _ask(**more), JSON).json()
+    waits = client.post(f"/api/pitches/{made['id']}/submit/").json()
+    refused = client.post("/api/pitches/", _ask(links=[{"url": "http://plain.example"}]), JSON)
+
+    assert [(row["question"], row["text"], row["kind"]) for row in asked] == [(question.pk, "Which data?", "text")]
+    assert {name: made[name] for name in more} == more | {
+        "answers": [{"question": question.pk, "text": "Which data?", "value": "Public"}]
+    }
+    due = {row["role"]: (row["position"], row["escalates_to"]) for row in waits["needed"]}
+    assert due == {"chief-scientist": (0, "ceo"), "research-head": (0, "ceo")}
+    assert (waits["is_fast_lane"], waits["is_over_share"], waits["counts_from"]) == (False, False, "start")
+    assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (422, "bad_terms", "links")
 
 
 def test_a_project_that_one_does_not_see_cannot_be_pitched_for(client, lab):

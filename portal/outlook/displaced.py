@@ -1,0 +1,53 @@
+"""Which waiting pitches an ask would push out, as far as the person may know them by name."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Q
+
+from allocations import capacity, grants, queries
+from allocations.capacity import Booking, Timeline
+from allocations.models import Division, Person, Pitch
+from inventory.models import GpuModel
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Displaced:
+    """Pitches that fit now and would not beside the ask; `others` more that are not named here."""
+
+    named: list[Pitch] = field(default_factory=list)
+    others: int = 0
+
+
+def displaced_by(
+    ask: Booking,
+    *,
+    division: Division,
+    model: GpuModel,
+    free: Timeline,
+    person: Person,
+    but: Pitch | None,
+    at: datetime,
+) -> Displaced:
+    """Those of the division's waiting pitches for the model; two queries at most."""
+    waiting = Pitch.objects.filter(
+        Q(offered_model=model) | Q(offered_model=None, model=model),
+        state=Pitch.State.SUBMITTED,
+        project__division=division,
+    )
+    if but is not None:
+        waiting = waiting.exclude(pk=but.pk)
+    found = capacity.displaced(ask, {str(row.pk): _booking(row, at) for row in waiting.order_by("pk")}, free=free)
+    if not found:
+        return Displaced()
+    seen = list(queries.pitches_visible_to(person).filter(pk__in=found).order_by("pk")[:MOST_NAMED])
+    return Displaced(seen, len(found) - len(seen))
+
+
+def _booking(row: Pitch, at: datetime) -> Booking:
+    starts_at, ends_at = grants.promised_time(
+        row.offered_start_on or row.start_on, row.offered_days or row.days, now=at
+    )
+    return Booking(starts_at, ends_at, row.offered_gpus)

@@ -1,0 +1,77 @@
+"""Who would sign an ask, and why, before it is submitted; who signs it, once it is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from allocations import queries
+from allocations.capacity import Kind, Shortage
+from allocations.models import Person, Pitch, Policy, Project, Role
+from allocations.queries import Signing
+from portal.templatetags.allot import number
+
+
+@dataclass(frozen=True)
+class Signer:
+    """A role with those who hold it; `why` it is asked, "" where it is asked for every pitch."""
+
+    role: Role
+    people: list[Person]
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Signers:
+    """Everybody who signs. `note` says what is special: a fast lane, or an ask above the share."""
+
+    signers: list[Signer]
+    note: str = ""
+
+
+def signers_of_pitch(pitch: Pitch) -> Signers:
+    """The roles that are frozen into a submitted pitch."""
+    return Signers(_with_people([(role, "") for role in queries.needed_by(pitch)]))
+
+
+def signers_as_typed(
+    *, project: Project, gpus: int, days: int, shortage: Shortage | None, at: datetime, but: Pitch | None = None
+) -> Signers:
+    """What the policies in force would ask for, were the ask submitted now."""
+    over = shortage is not None and shortage.kind == Kind.SHARE
+    signing, note = queries.signing_of(division=project.division, gpus=gpus, days=days, over_share=over), ""
+    if over and signing.names_over_share:
+        note = _("It stands above the share: it may be submitted, and more roles sign.")
+    lane = None if over else _lane(project, gpus, days, at, but)
+    if lane:
+        signing = lane.signing
+        note = _("A small ask: these sign alone. %(left)s GPU-hours of this month are left to the project after it.")
+        note = note % {"left": number(lane.left_gpu_hours)}
+    return Signers(_with_people([(each.role, _why(each, gpus, days)) for each in signing.needed]), note)
+
+
+def _lane(project: Project, gpus: int, days: int, at: datetime, but: Pitch | None) -> queries.Lane | None:
+    lanes: list[Signing] = queries.fast_lanes_for(division=project.division, gpus=gpus, days=days)
+    return queries.open_lane(lanes, project=project, gpus=gpus, days=days, at=at, but=but) if lanes else None
+
+
+def _with_people(roles: Iterable[tuple[Role, str]]) -> list[Signer]:
+    reasons = dict(roles)
+    return [Signer(role, people, reasons[role]) for role, people in queries.holders_of(reasons).items()]
+
+
+def _why(needed: queries.Needed, gpus: int, days: int) -> str:
+    """The first reason that is not simply that every pitch of the division needs the role."""
+    reasons = [_reason(row, gpus, queries.gpu_hours_of(gpus, days)) for row in needed.because]
+    return "" if "" in reasons else reasons[0]
+
+
+def _reason(row: Policy, gpus: int, gpu_hours: int) -> str:
+    if row.over_share:
+        return _("because above the share")
+    if row.min_gpus and gpus >= row.min_gpus:
+        return _("because from %(gpus)s GPUs on") % {"gpus": number(row.min_gpus)}
+    if row.min_gpus and row.min_gpu_hours:
+        return _("because from %(hours)s GPU-hours on") % {"hours": number(row.min_gpu_hours)}
+    return ""
