@@ -269,7 +269,9 @@ class SignOff(models.Model):
             models.UniqueConstraint(
                 name="sign_off_once_a_person", fields=["pitch", "round", "person"], condition=Q(undone_at=None)
             ),
-            models.CheckConstraint(name="sign_off_decline_has_reason", condition=Q(verdict="approve") | ~Q(reason="")),
+            models.CheckConstraint(
+                name="sign_off_refusal_has_reason", condition=Q(verdict__in=["approve", "waitlist"]) | ~Q(reason="")
+            ),
         ]
 
     def __str__(self) -> str:

@@ -27,7 +27,8 @@ def typed(pitch: Pitch, *, gpus: int | None, model: GpuModel | None, start_on: d
 
 def is_on_table(pitch: Pitch, terms: Terms) -> bool:
     """Whether these terms lie there already; a first day that has passed is today."""
-    return _as_of_today(terms) == _as_of_today(pitch.terms)
+    today = day_of(timezone.now(), grants.site_zone())
+    return terms in (pitch.terms, pitch.terms._replace(start_on=max(pitch.terms.start_on, today)))
 
 
 def most_gpus(pitch: Pitch, model: GpuModel) -> int:
@@ -96,7 +97,3 @@ def next_round(pitch: Pitch) -> int:
     waitlist = SignOff.Verdict.WAITLIST
     had = SignOff.every.filter(pitch=pitch).values_list("round", "verdict")
     return 1 + max([pitch.round, *(number + (verdict == waitlist) for number, verdict in had)])
-
-
-def _as_of_today(terms: Terms) -> Terms:
-    return terms._replace(start_on=max(terms.start_on, day_of(timezone.now(), grants.site_zone())))

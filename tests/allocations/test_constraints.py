@@ -107,7 +107,7 @@ class TestSignatures:
     def test_a_decline_without_a_reason(self, lab):
         pitch = factories.submitted(lab.project)
 
-        assert refused(*self.sign(pitch, lab.role("ceo"), lab.ceo, verdict="decline")) == "sign_off_decline_has_reason"
+        assert refused(*self.sign(pitch, lab.role("ceo"), lab.ceo, verdict="decline")) == "sign_off_refusal_has_reason"
 
     def test_two_signatures_for_one_role_or_by_one_person_under_a_split(self, lab):
         split = factories.split(state="proposed")
