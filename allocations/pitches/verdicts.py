@@ -39,9 +39,10 @@ def put_on_waitlist(act: Act, rank: int | None) -> SignOff:
     waitlist.require_rank(rank)
     if pitch.state == Pitch.State.WAITLISTED:
         raise WrongState(_("This pitch is on the waitlist already; change its rank there."), rank=pitch.waitlist_rank)
+    following = terms.next_round(pitch)
     signed, _event = writing.write_sign_off(act)
     place = waitlist.make_room(pitch, rank)
-    Pitch.objects.advance(pitch, Pitch.State.WAITLISTED, waitlist_rank=place, round=terms.next_round(pitch))
+    Pitch.objects.advance(pitch, Pitch.State.WAITLISTED, waitlist_rank=place, round=following)
     event = writing.record(signed, "pitch.waitlisted", by=act.by, reason=act.reason, rank=place, round=pitch.round)
     subject = _("On the waitlist: %(title)s")
     body = _("%(person)s put it on the waitlist for %(model)s, at rank %(rank)s. %(reason)s")

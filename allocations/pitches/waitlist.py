@@ -85,9 +85,10 @@ def _first_that_fits(pitches: Iterable[Pitch], rooms: dict[GpuModel, queries.Mod
     for pitch in pitches:
         terms = pitch.terms
         least = min(pitch.min_gpus, terms.gpus) if terms.model == pitch.model else terms.gpus
-        room = rooms.setdefault(terms.model, queries.capacity_of(terms.model, at=now))
+        if terms.model not in rooms:
+            rooms[terms.model] = queries.capacity_of(terms.model, at=now)
         starts_at, ends_at = grants.promised_time(terms.start_on, terms.days, now=now)
-        if room.shortage(pitch.project.division, Booking(starts_at, ends_at, least)) is None:
+        if rooms[terms.model].shortage(pitch.project.division, Booking(starts_at, ends_at, least)) is None:
             return pitch
     return None
 

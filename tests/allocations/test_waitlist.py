@@ -126,22 +126,17 @@ class TestRanks:
 @pytest.mark.usefixtures("noon")
 class TestPointedOut:
     @pytest.fixture
-    def full(self, world, noon):
-        """All of Research's 60 are promised until in a month."""
-        return factories.grant(world.applied_project, gpus=1), factories.grant(
-            world.project, gpus=60, ends_at=noon + timedelta(days=30)
-        )
-
-    @pytest.fixture
     def waiting(self, world):
+        """Three on the list, the first of them larger than all that Research has; 10 of its 60 are free."""
         rows = listed(world, "Large", "Small", "Smaller", gpus=8)
         Pitch.objects.filter(title="Large").update(ideal_gpus=40, min_gpus=40, offered_gpus=40)
+        factories.grant(world.project, gpus=50)
         return rows
 
-    def test_the_first_that_fits_is_pointed_out_once(self, world, waiting, full):
+    def test_the_first_that_fits_is_pointed_out_once(self, world, waiting):
+        last = factories.grant(world.project, gpus=10)
         assert pitches.point_out_waitlisted() == 0
-        grants.end_grant(grant=full[1], by=world.lead, reason="Done.")
-        factories.grant(world.project, gpus=50)
+        grants.end_grant(grant=last, by=world.lead, reason="Done.")
 
         assert [pitches.point_out_waitlisted() for _each in range(3)] == [1, 0, 0]
 
@@ -150,21 +145,21 @@ class TestPointedOut:
         assert told("pitch.fits") == ["chief-scientist", "research-head"]
         assert Pitch.objects.filter(state="waitlisted").count() == 3
 
-    def test_it_fits_when_its_minimum_does(self, world, full):
-        listed(world, "A", gpus=8)
-        Pitch.objects.update(ideal_gpus=64, offered_gpus=64)
-        grants.end_grant(grant=full[1], by=world.lead, reason="Done.")
-        factories.grant(world.project, gpus=50)
+    def test_it_fits_when_its_minimum_does(self, world, waiting):
+        Pitch.objects.filter(title="Small").update(ideal_gpus=64, offered_gpus=64)
 
         assert pitches.point_out_waitlisted() == 1
+        assert Event.objects.get(verb="pitch.fits").subject_label == "Small"
 
     def test_two_ticks_at_once_tell_once(self, world, waiting):
         first = Pitch.objects.get(title="Small")
 
         assert [waitlist._point_out(first), waitlist._point_out(first)] == [True, False]
 
-    def test_its_queries_do_not_grow_with_the_list(self, world, full, waiting, django_assert_max_num_queries):
-        with django_assert_max_num_queries(20):
+    def test_its_queries_do_not_grow_with_the_list(self, world, waiting, django_assert_max_num_queries):
+        factories.grant(world.project, gpus=10)
+
+        with django_assert_max_num_queries(10):
             pitches.point_out_waitlisted()
 
 
