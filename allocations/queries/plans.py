@@ -64,9 +64,16 @@ def needs(at: datetime | None = None) -> QuerySet[Grant]:
         promised.filter(starts_at__lte=at + NEED_LOOKAHEAD, ends_at__gt=at, project__state=Project.State.ACTIVE)
         .annotate(missing_gpus=F("due_gpus") - F("assigned_gpus"))
         .filter(missing_gpus__gt=0)
-        .select_related("project__division", "model")
+        .select_related("project__division", "model", "pitch")
         .order_by("starts_at", "pk")
     )
+
+
+def needs_to_come(at: datetime, *, until: datetime) -> QuerySet[Grant]:
+    """Grants of active projects that become needs after the next day and before `until`; earliest start first."""
+    coming = Grant.objects.filter(starts_at__gt=at + NEED_LOOKAHEAD, starts_at__lt=until, ends_at__gt=F("starts_at"))
+    active = coming.filter(project__state=Project.State.ACTIVE)
+    return active.select_related("project__division", "model", "pitch").order_by("starts_at", "pk")
 
 
 def with_assigned_gpus(grants: QuerySet[Grant]) -> QuerySet[Grant]:

@@ -28,6 +28,8 @@ HOUR = timedelta(hours=1)
 PROPOSALS_FRESH = timedelta(days=1)  # an older one rests on a fleet of yesterday: it is proposed again
 PROPOSALS_SHOWN = 6
 RECENT_SHOWN = 8
+COMING_WITHIN = timedelta(days=14)
+COMING_SHOWN = 20
 PARTS = frozenset({"needs", "donors", "proposals", "lanes", "troubles", "recent"})
 
 
@@ -78,6 +80,11 @@ class Board:
     def needs(self) -> list[NeedRow]:
         """The oldest first."""
         return [self._need(grant) for grant in queries.needs(self.now)]
+
+    @cached_property
+    def coming(self) -> list[Grant]:
+        """What becomes a need within the next weeks."""
+        return list(queries.needs_to_come(self.now, until=self.now + COMING_WITHIN)[:COMING_SHOWN])
 
     @cached_property
     def missing_gpus(self) -> int:

@@ -330,3 +330,19 @@ def test_the_trail_says_what_waits_for_its_seal(ops, made):
     count = Event.objects.count()
 
     assert f"{count} events wait for their seal." in _text(ops.get("/trail/"))
+
+
+def test_needs_are_named_by_their_pitch_and_those_to_come_are_announced(ops, lab):
+    now = timezone.now()
+    for title, days in (("Fold them now", 0), ("Fold them next week", 7), ("Fold them in spring", 90)):
+        grant = factories.grant(lab.project, starts_at=now + timedelta(days=days), ends_at=now + timedelta(days=200))
+        grant.pitch = factories.pitch(lab.project, lab.pitcher, title=title)
+        grant.save()
+    over = factories.grant(lab.project, starts_at=now + timedelta(days=5), ends_at=now + timedelta(days=5))
+
+    page = ops.get("/reshuffle/").content.decode()
+
+    needs, coming = page.split("Begin within two weeks")
+    assert "Fold them now" in needs
+    assert "Fold them next week" in coming
+    assert ("Fold them in spring" in page, str(over.public_id) in page) == (False, False)
