@@ -86,6 +86,12 @@ def _why_barred(person: Person, pitch: Pitch) -> str:
     return ""
 
 
+def _has_interest(person: Person, pitch: Pitch) -> bool:
+    """Whether the person pitched it, stepped aside from it, or works in its project."""
+    is_member = _may(person, "view_project", pitch.project) or pitch.project.lead_id == person.pk
+    return pitch.pitcher_id == person.pk or is_member or pitch.recusals.filter(person=person).exists()
+
+
 def _sets_deputy(person: Person, row: Deputy) -> bool:
     return person.pk == row.principal_id or row.role in roles_of(person) or can(person, "administer")
 
@@ -191,6 +197,50 @@ RULES: dict[str, Rule] = {
             or (change.kind == GrantChange.Kind.EXTEND and _may(person, "lead_project", change.grant.project))
         ),
         lambda change: [change.asked_by.name],
+    ),
+    "grant_emergency": Rule(
+        lambda person, pitch: _decides_for(person, pitch.project.division) and not _has_interest(person, pitch),
+        lambda pitch: _deciders(pitch.project.division),
+    ),
+    "propose_exception": Rule(
+        lambda person, division: _decides_for(person, division),
+        lambda division: _deciders(division),
+    ),
+    "sign_exception": Rule(
+        lambda person, exception: _signs_split(person, list(exception.roles.all())),
+        lambda exception: _named(list(exception.roles.all())),
+    ),
+    "withdraw_exception": Rule(
+        lambda person, exception: (
+            exception.proposed_by_id == person.pk or _holds_one_of(person, list(exception.roles.all()))
+        ),
+        lambda exception: [exception.proposed_by.name, *_named(list(exception.roles.all()))],
+    ),
+    "propose_loan": Rule(
+        lambda person, pair: (
+            any(_may(person, "lead_project", project) or _decides_for(person, project.division) for project in pair)
+            or _has_power(person, Power.OPERATE)
+        ),
+        lambda pair: [*(name for project in pair for name in _lead(project)), *_with_power(Power.OPERATE)],
+    ),
+    # The lead alone: no role and no deputy gives away what is a project's.
+    "answer_loan": Rule(
+        lambda person, loan: loan.lender.lead_id == person.pk,
+        lambda loan: _lead(loan.lender),
+    ),
+    "withdraw_loan": Rule(
+        lambda person, loan: loan.proposed_by_id == person.pk or loan.borrower.lead_id == person.pk,
+        lambda loan: [loan.proposed_by.name, *_lead(loan.borrower)],
+    ),
+    "return_loan": Rule(
+        lambda person, loan: loan.borrower.lead_id == person.pk or _has_power(person, Power.OPERATE),
+        lambda loan: [*_lead(loan.borrower), *_with_power(Power.OPERATE)],
+    ),
+    "answer_result": Rule(
+        lambda person, grant: (
+            grant.project.lead_id == person.pk or (grant.pitch is not None and grant.pitch.pitcher_id == person.pk)
+        ),
+        lambda grant: [*([grant.pitch.pitcher.name] if grant.pitch else []), *_lead(grant.project)],
     ),
     "create_project": _by_power(Power.OPERATE, Power.ADMINISTER),
     "edit_members": _by_lead_or(Power.ADMINISTER),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from allocations import changes, executor, outbox, pitches
+from allocations import changes, emergencies, executor, loans, outbox, pitches, results
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -23,9 +23,9 @@ def execute() -> None:
 
 @shared_task(ignore_result=True, throws=PASSING)
 def tend() -> None:
-    """What the clock does to promises has happened: grants go on while asked, smaller ones on their day.
-
-    What fits now from a waitlist has been shown to those who sign it.
-    """
+    """What the clock does to promises has happened, and what it asks or shows has been asked and shown."""
     changes.tend()
+    emergencies.tend()
+    loans.tend()
+    results.tend()
     pitches.point_out_waitlisted()

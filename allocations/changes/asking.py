@@ -85,6 +85,8 @@ def withdraw_change(*, change: GrantChange, by: Person, reason: str = "") -> Gra
     """
     rules.require(by, "withdraw_change", change)
     lock_asked(change)
+    if change.kind == GrantChange.Kind.RATIFY:
+        raise WrongState(_("An emergency is ratified or declined. To take it back, end the grant."))
     GrantChange.objects.advance(change, GrantChange.State.WITHDRAWN)
     trail.record("change.withdrawn", change, by=by, reason=reason, grant=change.grant.public_id)
     let_go(change, by=by)

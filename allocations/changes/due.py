@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from allocations import grants
 from allocations.changes.common import signers_of, tell_of, words_of
+from allocations.changes.delivery import tend_deliveries
 from allocations.changes.effects import shrink_now
 from allocations.days import plus_days
 from allocations.errors import AllocationsError
@@ -33,6 +34,7 @@ def tend() -> None:
         _keep(pk)
     for pk in _due_shrinks(now):
         _shrink(pk)
+    tend_deliveries()
 
 
 def _due_shrinks(now: datetime) -> list[int]:

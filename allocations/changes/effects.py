@@ -43,7 +43,9 @@ def take_effect(change: GrantChange, *, by: Person) -> dict[str, Any]:
 
 
 def let_go(change: GrantChange, *, by: Person) -> None:
-    """A grant that went on past its own end only while this extension waited ends now; any other keeps its term."""
+    """What stood only while this waited ends now: days past a grant's own end, an emergency; else it keeps its term."""
+    if change.kind == GrantChange.Kind.RATIFY:
+        grants.end_early(change.grant, by=by, reason=_("The emergency was not ratified."))
     if change.kind != GrantChange.Kind.EXTEND or change.takes_effect_at is None:
         return
     grant = change.grant

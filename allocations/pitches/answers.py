@@ -3,7 +3,7 @@
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import grants, queries, rules
+from allocations import exceptions, grants, queries, rules
 from allocations.errors import BadTerms, NotAllowed, Stale
 from allocations.locks import one_at_a_time
 from allocations.models import Grant, Person, Pitch
@@ -31,6 +31,8 @@ def accept_offer(*, pitch: Pitch, by: Person, round: int) -> Grant:  # noqa: A00
         raise NotAllowed(_("You signed this offer yourself: %(person)s answers it.") % {"person": pitch.pitcher.name})
     last = given[-1].person
     grant = grants.issue_offered(pitch=pitch, by=last)
+    if pitch.is_over_share:
+        exceptions.cover_grant(grant, by=last)
     Pitch.objects.advance(pitch, Pitch.State.GRANTED, decided_at=timezone.now(), decided_by=last)
     offer = pitch.terms
     event = trail.record(

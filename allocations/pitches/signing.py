@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import calendar, grants, queries, rules, turns
+from allocations import calendar, exceptions, grants, queries, rules, turns
 from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Person, Pitch, PitchRole, Project, Role, SignOff
@@ -86,7 +86,9 @@ def _approve(act: Act, wanted: Terms) -> SignOff:
     if waiting:
         _tell_the_next(signed, event, waiting, is_new=is_new)
     elif table.is_accepted_beforehand(pitch, pitch.terms):
-        grants.issue_grant(pitch=pitch, by=act.by)
+        grant = grants.issue_grant(pitch=pitch, by=act.by)
+        if pitch.is_over_share:
+            exceptions.cover_grant(grant, by=act.by)
         writing.decide(act, signed, Pitch.State.GRANTED)
     else:
         _offer(act, signed)

@@ -1,7 +1,7 @@
 """What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
 
 from allocations.queries.alike import LookAlike, look_alikes
-from allocations.queries.bookings import promised_until
+from allocations.queries.bookings import lendable, promised_until
 from allocations.queries.counts import counts_of
 from allocations.queries.decisions import (
     grants_visible_to,
@@ -34,6 +34,7 @@ from allocations.queries.lending import (
     with_due_gpus,
 )
 from allocations.queries.look import once_a_look, one_look
+from allocations.queries.outcomes import delivered_at, late_gpu_days, results_due, results_of
 from allocations.queries.people import (
     Mandate,
     acting,
@@ -95,6 +96,7 @@ from allocations.queries.signers import (
     due_by_policies,
     roles_for_change,
     roles_for_exception,
+    roles_named,
     signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
@@ -122,6 +124,7 @@ __all__ = [
     "changes_waiting_for",
     "coming_splits",
     "counts_of",
+    "delivered_at",
     "deputies_now_and_later",
     "deputies_of",
     "done_without",
@@ -137,6 +140,8 @@ __all__ = [
     "holdings_now",
     "in_turn",
     "is_lent",
+    "late_gpu_days",
+    "lendable",
     "lent_by_project",
     "load_signatures",
     "loan_of",
@@ -164,6 +169,8 @@ __all__ = [
     "projects_with",
     "promised_until",
     "queue_of",
+    "results_due",
+    "results_of",
     "role_nobody_is_left_for",
     "roles_for_change",
     "roles_for_exception",
@@ -171,6 +178,7 @@ __all__ = [
     "roles_for_split",
     "roles_held_by",
     "roles_in_turn",
+    "roles_named",
     "roles_of",
     "roles_that_wait",
     "roles_without_holder",

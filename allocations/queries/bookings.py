@@ -3,19 +3,21 @@
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models.functions import Least
 
 from allocations.capacity import Booking, Timeline
-from allocations.models import Grant, GrantChange, Loan, SplitException
+from allocations.models import Grant, GrantChange, Loan, Project, SplitException
 from inventory.models import GpuModel
 
 Key = tuple[int, int]
 """Pk of a GPU model, pk of a division."""
 
 NOTHING = Timeline.constant(0)
+EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
     grants = promised_until(at=at).filter(model__in=models).order_by()
     loans = Loan.objects.filter(state=Loan.State.AGREED, ends_at__gt=at, model__in=models).order_by()
     signed = SplitException.objects.filter(state=SplitException.State.SIGNED, ends_at__gt=at, model__in=models)
+    # One that came with a pitch lasts as long as its grant, and not at all where the last signature was undone.
+    signed = signed.filter(Q(pitch=None) | Q(pitch__grant__isnull=False))
+    signed_until = Least("ends_at", "pitch__grant__ends_at")
     shrinks = GrantChange.objects.filter(
         kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__ends_at__gt=at,
         grant__model__in=models, grant__gpus__gt=F("gpus"),
@@ -101,10 +106,23 @@ def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
     time = ("starts_at", "ends_at", "gpus")
     return grants.values_list(kind, "pk", "model_id", "project__division_id", "project_id", *time).union(
         loans.values_list(Value("loan"), "pk", "model_id", "lender__division_id", "lender_id", *time),
-        signed.order_by().values_list(Value("exception"), "pk", "model_id", "division_id", Value(0), *time),
+        signed.order_by().values_list(
+            Value("exception"), "pk", "model_id", "division_id", Value(0), "starts_at", signed_until, "gpus"
+        ),
         shrinks.order_by().values_list(
             Value("shrink"), "grant_id", "grant__model_id", "grant__project__division_id", Value(0),
             "takes_effect_at", "takes_effect_at", "gpus",
         ),
         all=True,
     )  # fmt: skip
+
+
+def lendable(lender: Project, model: GpuModel) -> Timeline:
+    """What the lender's own promises hold of the model over time, less what is lent already."""
+    own = promised_until(at=EVER).filter(project=lender, model=model, ended_at=None)
+    loans = Loan.objects.filter(lender=lender, model=model, state=Loan.State.AGREED)
+    lines = [
+        Timeline.of(0, [Booking(*row) for row in rows.order_by().values_list("starts_at", "ends_at", "gpus")])
+        for rows in (own, loans)
+    ]
+    return lines[0] - lines[1]

@@ -50,7 +50,7 @@ def done_without(at: datetime | None = None) -> dict[int, int]:
     without all of it by day.
     """
     at = at or timezone.now()
-    loans = list(Loan.objects.filter(state=Loan.State.AGREED, starts_at__lte=at, ends_at__gt=at, grant__isnull=False))
+    loans = list(Loan.objects.filter(state=Loan.State.AGREED, starts_at__lte=at, ends_at__gt=at, grant__ends_at__gt=at))
     without: dict[int, int] = defaultdict(int)
     lent: dict[tuple[int, int], int] = defaultdict(int)
     for loan in loans:

@@ -11,7 +11,7 @@ from allocations.queries.people import mandates_of
 from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
 
 
-def roles_of(policies: Iterable[Policy]) -> list[Role]:
+def roles_named(policies: Iterable[Policy]) -> list[Role]:
     """The roles that the rows name, each once, in the order in which they were made; needs their `named_roles`."""
     named = {each.role for policy in policies for each in policy.named_roles.all()}
     return sorted(named, key=lambda role: role.pk)
@@ -29,14 +29,14 @@ def roles_for_change(grant: Grant, kind: str, *, days: int) -> tuple[list[Role],
     division = grant.project.division
     rows = signing_rows(subject, division=division, gpus=grant.gpus, days=days)
     if rows:
-        return roles_of(rows), rows
+        return roles_named(rows), rows
     return roles_for_pitch(division=division, gpus=grant.gpus, days=days), []
 
 
 def roles_for_exception(division: Division, *, gpus: int, days: int) -> list[Role]:
     """Who signs what stands above the split: the rows for exceptions, else those for the split itself."""
     rows = signing_rows(Policy.Subject.EXCEPTION, division=division, gpus=gpus, days=days)
-    return roles_of(rows) if rows else roles_for_split()
+    return roles_named(rows) if rows else roles_for_split()
 
 
 def due_by_policies(policies: Iterable[Policy], *, now: datetime, division: Division) -> datetime | None:

@@ -1,0 +1,166 @@
+"""GPUs of a model above a division's share for a time; in force only with every signature, over on its own second."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from allocations import queries, rules, turns
+from allocations.days import LAST_DAY, is_reachable
+from allocations.errors import BadTerms, Stale, WrongState
+from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.models import Division, ExceptionSignature, Grant, Person, Role, SplitException
+from allocations.notify import page, tell
+from inventory import trail
+from inventory.models import Event, GpuModel
+
+DAY_S = 86_400
+RENEWS_WITHIN = timedelta(days=30)  # one that begins so soon after another is its renewal, whatever it calls itself
+State = SplitException.State
+
+
+@one_at_a_time
+def propose_exception(
+    *, division: Division, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime, by: Person, reason: str
+) -> SplitException:
+    """An exception that waits for the roles that policies name for it, a renewal for those who sign the split.
+
+    To propose it is not to sign it. What it raises is the share: promises never exceed what is healthy.
+    Raises NotAllowed, BadTerms, NobodyToSign.
+    """
+    rules.require(by, "propose_exception", division)
+    now = timezone.now()
+    _require(gpus >= 1, "gpus", _("Ask for 1 GPU or more."))
+    _require(bool(reason.strip()), "reason", _("Say why: those who sign read it."))
+    _require(ends_at > max(starts_at, now), "ends_at", _("It has an end, in the future and after its beginning."))
+    _require(is_reachable(ends_at), "ends_at", _("Name a day up to %(last)s.") % {"last": LAST_DAY})
+    starts_at = max(starts_at, now)
+    renewed = _renewed(division, model, starts_at)
+    days = max(1, int((ends_at - starts_at).total_seconds() // DAY_S))
+    roles = queries.roles_for_split() if renewed else queries.roles_for_exception(division, gpus=gpus, days=days)
+    turns.require_signers(roles, what=_("an exception above the split"))
+    exception = SplitException.objects.create(
+        division=division, model=model, gpus=gpus, starts_at=starts_at, ends_at=ends_at, reason=reason.strip(),
+        proposed_by=by, proposed_at=now, renews=renewed,
+    )  # fmt: skip
+    exception.roles.set(roles)
+    event = trail.record("exception.proposed", exception, by=by, reason=reason, **_said(exception))
+    people = {person for holders in queries.holders_of(roles).values() for person in holders} - {by}
+    _tell(event, exception, people, _("An exception above the split waits for your signature"), by)
+    return exception
+
+
+@one_at_a_time
+def sign_exception(*, exception: SplitException, by: Person, role: Role | None = None) -> SplitException:
+    """`by` has signed for `role` (by default one held and not signed for); the last signature makes it hold.
+
+    One's own signature repeated changes nothing. Locks the exception, at the last signature the model's shares.
+    Raises NotAllowed, WrongState, Stale.
+    """
+    rules.require(by, "sign_exception", exception)
+    seen = exception.state
+    lock_row(exception)
+    needed = list(exception.roles.all())
+    given = list(exception.signatures.select_related("role", "person", "deputy_for"))
+    own = next((each.role for each in given if each.person == by), None)
+    if own and role in (None, own):
+        return exception
+    _require_proposed(exception, seen)
+    mandate = turns.require_mandate(by, role, needed, given)
+    now = timezone.now()
+    if exception.ends_at <= now:
+        raise WrongState(_("Its time was over before all had signed."), ends_at=exception.ends_at)
+    ExceptionSignature.objects.create(
+        exception=exception, role=mandate.role, person=by, deputy_for=mandate.deputy_for, at=now
+    )
+    complete = {*(each.role for each in given), mandate.role} >= set(needed)
+    if complete:
+        lock_shares(exception.model)
+        now = timezone.now()
+        SplitException.objects.advance(exception, State.SIGNED, signed_at=now, starts_at=max(exception.starts_at, now))
+    event = trail.record(
+        "exception.signed", exception, by=by, role=mandate.role.slug, complete=complete, **mandate.said,
+        **_said(exception),
+    )  # fmt: skip
+    if complete:
+        people = {exception.proposed_by, *(each.person for each in given)} - {by}
+        _tell(event, exception, people, _("An exception above the split has all its signatures"), by)
+    return exception
+
+
+@one_at_a_time
+def withdraw_exception(*, exception: SplitException, by: Person, reason: str = "") -> SplitException:
+    """Nobody needs to sign it any more. Raises NotAllowed, WrongState, Stale."""
+    rules.require(by, "withdraw_exception", exception)
+    seen = exception.state
+    lock_row(exception)
+    _require_proposed(exception, seen)
+    SplitException.objects.advance(exception, State.WITHDRAWN)
+    trail.record("exception.withdrawn", exception, by=by, reason=reason)
+    return exception
+
+
+def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
+    """The exception that a grant above the share needs, signed with its pitch; None where it fits the share after all.
+
+    In the transaction of the last signature, which holds the locks of the shares. It ends with the grant.
+    """
+    pitch = grant.pitch
+    if pitch is None:
+        return None
+    own = queries.capacity_of(grant.model, at=grant.starts_at).divisions[grant.project.division.slug]
+    above = max(step.gpus for step in own.debt.steps(grant.starts_at, grant.ends_at))
+    if not above:
+        return None
+    now = timezone.now()
+    exception = SplitException.objects.create(
+        division=grant.project.division, model=grant.model, gpus=min(above, grant.gpus), starts_at=grant.starts_at,
+        ends_at=grant.ends_at, reason=pitch.why, pitch=pitch, state=State.SIGNED, proposed_by=pitch.pitcher,
+        proposed_at=pitch.submitted_at or now, signed_at=now,
+    )  # fmt: skip
+    exception.roles.set(pitch.roles.all())
+    given = pitch.sign_offs.filter(round=pitch.round, verdict="approve", undone_at=None)
+    ExceptionSignature.objects.bulk_create(
+        ExceptionSignature(exception=exception, role=s.role, person=s.person, deputy_for=s.deputy_for, at=s.at)
+        for s in given.select_related("role", "person", "deputy_for")
+    )
+    trail.record("exception.signed", exception, by=by, complete=True, pitch=pitch.public_id, **_said(exception))
+    return exception
+
+
+def _renewed(division: Division, model: GpuModel, starts_at: datetime) -> SplitException | None:
+    """The exception that one from that instant on follows."""
+    before = SplitException.objects.filter(division=division, model=model, state=State.SIGNED)
+    return before.filter(starts_at__lt=starts_at, ends_at__gt=starts_at - RENEWS_WITHIN).order_by("-ends_at").first()
+
+
+def _require_proposed(exception: SplitException, seen: str) -> None:
+    if exception.state == State.PROPOSED:
+        return
+    words = {"state": exception.get_state_display()}
+    message = _("This exception: %(state)s. There is no such step from here.") % words
+    if seen != exception.state:
+        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=exception.state)
+    raise WrongState(message, state=exception.state)
+
+
+def _require(fits: bool, field: str, message: str) -> None:
+    if not fits:
+        raise BadTerms(message, field=field)
+
+
+def _said(exception: SplitException) -> dict[str, Any]:
+    return {
+        "division": exception.division.slug, "model": exception.model.name, "gpus": exception.gpus,
+        "starts_at": exception.starts_at, "ends_at": exception.ends_at,
+        "renews": exception.renews.public_id if exception.renews else None,
+    }  # fmt: skip
+
+
+def _tell(event: Event, exception: SplitException, people: set[Person], subject: str, by: Person) -> None:
+    body = _("%(person)s: %(gpus)s %(model)s more for %(division)s. %(reason)s") % {
+        "person": by.name, "gpus": exception.gpus, "model": exception.model.name,
+        "division": exception.division.name, "reason": exception.reason,
+    }  # fmt: skip
+    tell(event, people, subject, body, page("split"))

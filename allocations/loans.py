@@ -1,0 +1,228 @@
+"""Loans: GPUs lent to another project until a day, or every night; the lender's lead agrees, the clock returns them."""
+
+from datetime import datetime, time, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from allocations import queries, rules
+from allocations.days import LAST_DAY, is_reachable, last_day
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, Stale, WrongState
+from allocations.grants import site_zone, spoken
+from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.models import Grant, Loan, Person, Project
+from allocations.notify import page, tell
+from inventory import trail
+from inventory.models import Event, GpuModel
+
+ACTOR = "loans"
+REMINDED_BEFORE = timedelta(days=3)
+RENEWS_WITHIN = timedelta(days=30)  # one between the same two that begins so soon after another is its renewal
+State = Loan.State
+
+
+@one_at_a_time
+def propose_loan(
+    *,
+    lender: Project,
+    borrower: Project,
+    model: GpuModel,
+    gpus: int,
+    starts_at: datetime,
+    ends_at: datetime,
+    by: Person,
+    reason: str,
+    daily_from: time | None = None,
+    daily_until: time | None = None,
+) -> Loan:
+    """A loan that waits for the lender's lead; either lead, ops or a decider of either division proposes it.
+
+    `daily_from` and `daily_until` are clock times of the site: then the GPUs are lent in these hours of every day only.
+    A renewal is proposed by one of those who sign the split. Raises NotAllowed, BadTerms, OverCapacity.
+    """
+    rules.require(by, "propose_loan", (lender, borrower))
+    now = timezone.now()
+    starts_at = max(starts_at, now)
+    _require(lender.pk != borrower.pk, "borrower", _("A project lends to another one."))
+    _require(gpus >= 1, "gpus", _("Lend 1 GPU or more."))
+    _require(bool(reason.strip()), "reason", _("Say why: the lead who lends reads it."))
+    _require(ends_at > starts_at, "ends_at", _("It is returned in the future and after it began."))
+    _require(is_reachable(ends_at), "ends_at", _("Name a day up to %(last)s.") % {"last": LAST_DAY})
+    _require((daily_from is None) == (daily_until is None), "daily_from", _("Name both hours or none."))
+    _require(daily_from is None or daily_from != daily_until, "daily_until", _("The hours differ."))
+    for project in (lender, borrower):
+        if project.state != Project.State.ACTIVE:
+            raise WrongState(_("%(project)s winds down or has ended.") % {"project": project.name})
+    renewed = _renewed(lender, borrower, model, starts_at)
+    signers = queries.roles_for_split()
+    if renewed and not set(signers) & set(queries.roles_of(by)):
+        raise NotAllowed(
+            _("This renews a loan. A renewal is proposed by: %(who)s.")
+            % {"who": ", ".join(role.name for role in signers)},
+            who=[role.name for role in signers],
+        )
+    _require_lendable(lender, model, gpus, starts_at, ends_at)
+    loan = Loan.objects.create(
+        lender=lender, borrower=borrower, model=model, gpus=gpus, starts_at=starts_at, ends_at=ends_at,
+        daily_from=daily_from, daily_until=daily_until, reason=reason.strip(), renews=renewed, proposed_by=by,
+        proposed_at=now,
+    )  # fmt: skip
+    event = trail.record("loan.proposed", loan, by=by, reason=reason, **_said(loan))
+    _tell(event, loan, {lender.lead, borrower.lead} - {by}, _("Proposed: %(what)s"), reason)
+    return loan
+
+
+@one_at_a_time
+def answer_loan(*, loan: Loan, by: Person, agrees: bool, reason: str = "") -> Loan:
+    """The lender's lead has agreed, and the borrower has a promise of them for that time; or declined, with a reason.
+
+    Nobody else answers, no deputy either. The lender's promise must hold them for the whole time; its division pays.
+    The same answer again changes nothing. Raises NotAllowed, BadTerms, WrongState, Stale, OverCapacity.
+    """
+    rules.require(by, "answer_loan", loan)
+    seen = loan.state
+    lock_row(loan)
+    new = State.AGREED if agrees else State.DECLINED
+    if loan.state == new and loan.answered_by == by:
+        return loan
+    _require_proposed(loan, seen)
+    if not agrees and not reason.strip():
+        raise BadTerms(_("Say why: who asked reads it."), field="reason")
+    now = timezone.now()
+    stamps: dict[str, object] = {"answered_by": by, "answered_at": now, "answer_reason": reason.strip()}
+    if agrees:
+        if loan.ends_at <= now:
+            raise WrongState(_("Its time was over before the lead agreed."), ends_at=loan.ends_at)
+        lock_shares(loan.model)
+        starts_at = max(loan.starts_at, now)
+        _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at)
+        stamps |= {"starts_at": starts_at, "grant": _promise(loan, starts_at, by)}
+    Loan.objects.advance(loan, new, **stamps)
+    event = trail.record(f"loan.{new}", loan, by=by, reason=reason, **_said(loan))
+    subject = _("Agreed: %(what)s") if agrees else _("Declined: %(what)s")
+    _tell(event, loan, {loan.proposed_by, loan.borrower.lead} - {by}, subject, reason)
+    return loan
+
+
+@one_at_a_time
+def withdraw_loan(*, loan: Loan, by: Person, reason: str = "") -> Loan:
+    """The lender's lead needs to answer it no more. Raises NotAllowed, WrongState, Stale."""
+    rules.require(by, "withdraw_loan", loan)
+    seen = loan.state
+    lock_row(loan)
+    _require_proposed(loan, seen)
+    Loan.objects.advance(loan, State.WITHDRAWN)
+    trail.record("loan.withdrawn", loan, by=by, reason=reason)
+    return loan
+
+
+@one_at_a_time
+def return_loan(*, loan: Loan, by: Person, reason: str = "") -> Loan:
+    """The borrower gives it back before its day; what was lent is the lender's need at once.
+
+    Raises NotAllowed, WrongState when it is not on loan, Stale.
+    """
+    rules.require(by, "return_loan", loan)
+    lock_row(loan)
+    if loan.state == State.RETURNED:
+        return loan
+    _end(loan, by, now=timezone.now(), early=True)
+    return loan
+
+
+def tend() -> None:
+    """Leads have been reminded of what is due back soon, and what is due has been returned; may run late or twice."""
+    now = timezone.now()
+    agreed = Loan.objects.filter(state=State.AGREED)
+    soon = agreed.filter(reminded_at=None, ends_at__gt=now, ends_at__lte=now + REMINDED_BEFORE)
+    for pk in soon.order_by("pk").values_list("pk", flat=True):
+        _remind(pk)
+    for pk in agreed.filter(ends_at__lte=now).order_by("pk").values_list("pk", flat=True):
+        _return(pk)
+
+
+@one_at_a_time
+def _remind(pk: int) -> None:
+    loan = Loan.objects.get(pk=pk)
+    lock_row(loan)
+    if loan.reminded_at is not None or loan.state != State.AGREED:
+        return
+    loan.reminded_at = timezone.now()
+    loan.save(update_fields=["reminded_at"])
+    event = trail.record("loan.reminded", loan, by=ACTOR, **_said(loan))
+    _tell(event, loan, {loan.lender.lead, loan.borrower.lead}, _("Due back soon: %(what)s"), loan.reason)
+
+
+@one_at_a_time
+def _return(pk: int) -> None:
+    loan = Loan.objects.get(pk=pk)
+    lock_row(loan)
+    if loan.state == State.AGREED:
+        _end(loan, ACTOR, now=loan.ends_at, early=False)
+
+
+def _end(loan: Loan, by: Person | str, *, now: datetime, early: bool) -> None:
+    Loan.objects.advance(loan, State.RETURNED, returned_at=now)
+    if early and loan.grant is not None:
+        grant = loan.grant
+        lock_row(grant)
+        grant.ends_at = max(min(now, grant.ends_at), grant.starts_at)
+        grant.save(update_fields=["ends_at"])
+    event = trail.record("loan.returned", loan, by=by, early=early, **_said(loan))
+    _tell(event, loan, {loan.lender.lead, loan.borrower.lead}, _("Returned: %(what)s"), loan.reason)
+
+
+def _promise(loan: Loan, starts_at: datetime, by: Person) -> Grant:
+    return Grant.objects.create(
+        project=loan.borrower, model=loan.model, gpus=loan.gpus, starts_at=starts_at, ends_at=loan.ends_at,
+        issued_by=by, issued_at=timezone.now(),
+    )  # fmt: skip
+
+
+def _require_lendable(lender: Project, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime) -> None:
+    """The lender's own promises, less what it lends already, hold so many at each instant. Raises OverCapacity."""
+    left = max(0, queries.lendable(lender, model).minimum(starts_at, ends_at))
+    if left < gpus:
+        raise OverCapacity(
+            _("%(project)s has %(left)s %(model)s to lend for all of that time; you asked for %(asked)s.")
+            % {"project": lender.name, "left": left, "model": model.name, "asked": gpus},
+            field="gpus", free_gpus=left, asked_gpus=gpus,
+        )  # fmt: skip
+
+
+def _renewed(lender: Project, borrower: Project, model: GpuModel, starts_at: datetime) -> Loan | None:
+    before = Loan.objects.filter(lender=lender, borrower=borrower, model=model)
+    held = before.filter(state__in=[State.AGREED, State.RETURNED], starts_at__lt=starts_at)
+    return held.filter(ends_at__gt=starts_at - RENEWS_WITHIN).order_by("-ends_at").first()
+
+
+def _require_proposed(loan: Loan, seen: str) -> None:
+    if loan.state == State.PROPOSED:
+        return
+    message = _("This loan: %(state)s. There is no such step from here.") % {"state": loan.get_state_display()}
+    if seen != loan.state:
+        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=loan.state)
+    raise WrongState(message, state=loan.state)
+
+
+def _require(fits: bool, field: str, message: str) -> None:
+    if not fits:
+        raise BadTerms(message, field=field)
+
+
+def _said(loan: Loan) -> dict[str, Any]:
+    return {
+        "lender": loan.lender.slug, "borrower": loan.borrower.slug, "model": loan.model.name, "gpus": loan.gpus,
+        "starts_at": loan.starts_at, "ends_at": loan.ends_at, "daily_from": loan.daily_from,
+        "daily_until": loan.daily_until, "renews": loan.renews.public_id if loan.renews else None,
+    }  # fmt: skip
+
+
+def _tell(event: Event, loan: Loan, people: set[Person], subject: str, reason: str) -> None:
+    words = {
+        "gpus": loan.gpus, "model": loan.model.name, "lender": loan.lender.name, "borrower": loan.borrower.name,
+        "last": spoken(last_day(loan.ends_at, site_zone())),
+    }  # fmt: skip
+    what = _("%(gpus)s %(model)s from %(lender)s to %(borrower)s until %(last)s") % words
+    tell(event, people, subject % {"what": what}, reason.strip() or "-", page("loans", loan.public_id))

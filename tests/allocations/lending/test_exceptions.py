@@ -1,0 +1,166 @@
+"""Exceptions above the split: signed by those who sign it, counted for their time, over on their second."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from allocations import exceptions, grants, pitches, queries
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, WrongState
+from allocations.models import Grant, SplitException
+from tests import factories
+from tests.allocations.acts import approve, draft, told
+from tests.allocations.changes.acts import policy
+from tests.races import Window, at_once, kinds
+
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
+
+
+def fresh(row):
+    return type(row).objects.get(pk=row.pk)
+
+
+def propose(world, *, by=None, gpus=20, **more):
+    said = {"reason": "The deadline is in May.", "starts_at": more.pop("starts_at"), "ends_at": more.pop("ends_at")}
+    return exceptions.propose_exception(
+        division=world.research, model=factories.model(), gpus=gpus, by=by or world.chief, **{**said, **more}
+    )
+
+
+def signed(world, **more):
+    exception = propose(world, **more)
+    exceptions.sign_exception(exception=exception, by=world.ceo)
+    return exceptions.sign_exception(exception=exception, by=world.ceo_apps)
+
+
+def ask(world, gpus, start, end, *, project=None):
+    grants.require_room(
+        project=project or world.project, model=factories.model(), gpus=gpus, starts_at=start, ends_at=end
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("noon")
+class TestSigned:
+    def test_both_heads_sign_and_the_share_rises_for_that_time(self, world, noon):
+        exception = propose(world, starts_at=noon, ends_at=noon + 10 * DAY)
+        exceptions.sign_exception(exception=exception, by=world.ceo)
+        with pytest.raises(OverShare):
+            ask(world, 61, noon, noon + 10 * DAY)
+        exceptions.sign_exception(exception=exception, by=world.ceo)  # one's own again is one
+        exceptions.sign_exception(exception=exception, by=world.ceo_apps)
+
+        assert fresh(exception).state == "signed"
+        ask(world, 80, noon, noon + 10 * DAY)
+        with pytest.raises(OverShare):
+            ask(world, 81, noon, noon + 10 * DAY)
+        assert told("exception.proposed") == ["ceo", "ceo-applications"]
+
+    def test_it_ends_on_its_second_and_what_is_above_then_is_debt(self, world, noon):
+        """kubernetes-sigs/kueue#8654: a time-boxed exception went on after its end."""
+        end = noon + 10 * DAY
+        signed(world, starts_at=noon, ends_at=end)
+        factories.grant(world.project, gpus=75, starts_at=noon, ends_at=noon + 20 * DAY)
+        own = queries.capacity_of(factories.model(), at=noon).divisions["research"]
+
+        assert (own.debt.at(end - SECOND), own.debt.at(end), own.share.at(end - SECOND), own.share.at(end)) == (
+            0, 15, 80, 60,
+        )  # fmt: skip
+        ask(world, 5, noon, end)
+        with pytest.raises(OverShare):
+            ask(world, 1, noon, end + SECOND)
+
+    def test_promises_never_exceed_what_is_healthy(self, world, noon):
+        """kueue#2665: promises of 300 out of 256."""
+        signed(world, gpus=60, starts_at=noon, ends_at=noon + 10 * DAY)
+        factories.grant(world.applied_project, gpus=40)
+
+        with pytest.raises(OverCapacity):
+            ask(world, 61, noon, noon + 5 * DAY)
+
+    def test_it_always_has_an_end(self, world, noon):
+        with pytest.raises(BadTerms):
+            propose(world, starts_at=noon, ends_at=noon)
+        with pytest.raises(BadTerms):
+            propose(world, starts_at=noon - 5 * DAY, ends_at=noon - DAY)
+
+    @pytest.mark.parametrize("login", ["lead", "ops", "admin", "stranger", "ceo-applications"])
+    def test_only_deciders_of_the_division_propose(self, world, noon, login):
+        with pytest.raises(NotAllowed):
+            propose(world, by=world.everyone[login], starts_at=noon, ends_at=noon + DAY)
+
+    def test_one_head_does_not_sign_for_both(self, world, noon):
+        factories.holder("ceo-applications", who=world.ceo)
+        exception = propose(world, starts_at=noon, ends_at=noon + DAY)
+        exceptions.sign_exception(exception=exception, by=world.ceo, role=world.role("ceo"))
+
+        with pytest.raises(NotAllowed):
+            exceptions.sign_exception(exception=exception, by=world.ceo, role=world.role("ceo-applications"))
+
+    def test_a_renewal_goes_to_those_who_sign_the_split(self, world, noon):
+        policy(world, "exception", "chief-scientist")
+        first = propose(world, starts_at=noon, ends_at=noon + 10 * DAY)
+        assert [role.slug for role in first.roles.all()] == ["chief-scientist"]
+        exceptions.sign_exception(exception=first, by=world.chief)
+
+        second = propose(world, starts_at=noon + 15 * DAY, ends_at=noon + 20 * DAY)
+
+        assert second.renews == first
+        assert sorted(role.slug for role in second.roles.all()) == ["ceo", "ceo-applications"]
+
+    def test_withdrawn_it_is_signed_no_more(self, world, noon):
+        exception = propose(world, starts_at=noon, ends_at=noon + DAY)
+        exceptions.withdraw_exception(exception=exception, by=world.chief)
+
+        with pytest.raises(WrongState):
+            exceptions.sign_exception(exception=fresh(exception), by=world.ceo)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("noon")
+class TestWithAPitch:
+    def over(self, world):
+        policy(world, "pitch", "ceo", over_share=True, division=world.research)
+        pitch = pitches.submit_pitch(pitch=draft(world, gpus=80), by=world.pitcher)
+        assert pitch.is_over_share
+        return pitch
+
+    def sign_all(self, world, pitch):
+        approve(world, pitch, world.chief, "chief-scientist")
+        approve(world, pitch, world.head, "research-head")
+        approve(world, pitch, world.ceo, "ceo")
+
+    def test_a_pitch_above_the_share_gets_its_exception_with_the_last_signature(self, world, noon):
+        self.sign_all(world, self.over(world))
+
+        exception, grant = SplitException.objects.get(), Grant.objects.get()
+        assert (exception.gpus, exception.state, exception.ends_at) == (20, "signed", grant.ends_at)
+        assert exception.signatures.count() == 3
+        own = queries.capacity_of(factories.model(), at=noon).divisions["research"]
+        assert (own.debt.at(noon + DAY), own.share.at(noon + DAY), own.split_share.at(noon + DAY)) == (0, 80, 60)
+
+    def test_it_is_over_with_a_grant_that_ends_early(self, world, noon, time_machine):
+        self.sign_all(world, self.over(world))
+        time_machine.move_to(noon + 2 * DAY, tick=False)
+        grants.end_grant(grant=Grant.objects.get(), by=world.lead, reason="Done.")
+
+        assert (
+            queries.capacity_of(factories.model(), at=noon + 2 * DAY).divisions["research"].share.at(noon + 3 * DAY)
+            == 60
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_both_heads_at_once_sign_it_once(world, monkeypatch):
+    now = timezone.now()
+    exception = propose(world, starts_at=now, ends_at=now + DAY)
+    monkeypatch.setattr(exceptions.turns, "require_mandate", Window().after(exceptions.turns.require_mandate))
+
+    rows = [fresh(exception), fresh(exception)]
+    outcomes = at_once(
+        lambda: exceptions.sign_exception(exception=rows[0], by=world.ceo),
+        lambda: exceptions.sign_exception(exception=rows[1], by=world.ceo_apps),
+    )
+
+    assert kinds(outcomes) == ["SplitException", "SplitException"]
+    assert (fresh(exception).state, fresh(exception).signatures.count()) == ("signed", 2)
