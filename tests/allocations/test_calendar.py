@@ -35,7 +35,7 @@ def test_due_after_counts_monday_to_friday(begins, days, due):
 
 @pytest.mark.parametrize("clock_change", [(2026, 3, 29), (2026, 10, 25)])
 def test_the_time_on_the_clock_stays_over_a_clock_change(clock_change):
-    """django-celery-beat#194: nine o'clock stays nine o'clock the working day before and after the change."""
+    """celery/django-celery-beat#194: nine o'clock stays nine o'clock the working day before and after the change."""
     sunday = date(*clock_change)
     friday, monday = at(sunday.year, sunday.month, sunday.day - 2, 9), PLAIN.due_after
 

@@ -374,6 +374,7 @@ class TestEarliestStart:
 
 class TestDebt:
     def test_a_split_cut_from_64_to_32_with_50_promised_is_18_over_and_never_negative(self):
+        """kueue#5176."""
         share = capacity.share(
             Timeline.constant(64), [SplitTerm(day(0), {"a": Decimal(100)}), SplitTerm(day(9), {"a": Decimal(50)})], "a"
         )

@@ -126,6 +126,7 @@ def test_all_tiles_come_by_one_query(lab, django_assert_num_queries):
 
 
 def test_counts_add_up_to_the_fleet(lab):
+    """opencost/opencost#1124."""
     gpus = factories.fleet(gpus=5)
     for one in gpus[:3]:
         factories.reading(one, "")

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 @pytest.mark.parametrize("login", ["lead", "chief-scientist", "research-head", "ceo"])
 def test_the_lead_or_a_decider_of_the_division_ends_it(world, noon, login):
+    """TensorHive#324: what it held is free for planning at once."""
     grant = factories.grant(world.project, gpus=60)
 
     grants.end_grant(grant=grant, by=world.everyone[login], reason="Result is in.")

@@ -183,6 +183,7 @@ def at(text: str) -> datetime:
     ],
 )
 def test_quiet_hours_go_by_the_clock_on_the_wall(now, hours, zone, end):
+    """celery/django-celery-beat#194."""
     assert quiet_end(at(now), *hours, zone) == (at(end) if end else None)
 
 

@@ -72,6 +72,7 @@ def test_one_channel_that_is_out_does_not_stop_the_other(lab, mail_server, chat_
 
 
 def test_after_a_days_outage_of_both_each_message_arrives_once(lab, mail_server, chat_server, time_machine, noon):
+    """civicrm/civicrm-core PR#31600."""
     for number in range(3):
         tell(lab, subject=f"Notice {number}")
     for hour in range(24):

@@ -90,6 +90,7 @@ class TestSubmission:
         ],
     )
     def test_what_is_not_whole_stays_a_draft(self, world, changes, field):
+        """roscisz/TensorHive#326: nor does what starts in the past."""
         pitch = draft(world, **changes)
 
         with pytest.raises(BadTerms) as refused:
@@ -99,6 +100,7 @@ class TestSubmission:
         assert (Pitch.objects.get().state, told("pitch.submitted")) == ("draft", [])
 
     def test_ops_may_name_a_first_day_in_the_past_and_the_trail_says_so(self, world):
+        """roscisz/TensorHive#326."""
         pitch = submit(world, by=world.ops, start_on=date(2027, 2, 20))
         approve(world, pitch, world.chief, "chief-scientist")
         approve(world, pitch, world.head, "research-head")
@@ -196,6 +198,7 @@ class TestSubmission:
 class TestWithdrawal:
     @pytest.mark.parametrize("login", ["pitcher", "lead"])
     def test_the_pitcher_or_the_lead_takes_it_back(self, world, login):
+        """coldfront/coldfront#788."""
         pitch = submit(world)
 
         pitches.withdraw_pitch(pitch=pitch, by=world.everyone[login], reason="Solved on CPUs.")

@@ -44,6 +44,7 @@ def test_needs_are_those_in_force_and_those_of_tomorrow_oldest_first(lab):
 
 
 def test_a_card_that_was_replaced_leaves_its_grant_short_and_a_lost_one_does_not(lab, machines):
+    """truenas/middleware PR#19499."""
     cards = machines.rack(gpus=2)
     grant = factories.grant(lab.project, gpus=2)
     machines.give(cards, lab.project, grant)
@@ -138,6 +139,7 @@ def test_a_running_grant_gives_nothing(lab, machines):
     ],
 )
 def test_doubt_makes_a_gpu_unusable(lab, machines, code, break_it):
+    """beclab/Olares PR#4051: the cards of a dead node are not offered."""
     [gpu] = machines.rack(gpus=1)
     break_it(gpu)
 

@@ -85,6 +85,7 @@ class TestEachInstant:
         )
 
     def test_a_lost_card_is_no_capacity_and_invalidates_no_grant(self, world):
+        """volcano-sh/volcano#5911."""
         grant = factories.grant(world.project, gpus=60)
         Gpu.objects.filter(pk__in=Gpu.objects.values("pk")[:10]).update(lost_at=march(1))
 
@@ -153,6 +154,7 @@ def test_the_numbers_of_a_model_say_when_an_ask_would_fit(world):
 
 
 def test_a_cut_below_what_is_promised_previews_as_debt(world):
+    """kueue#5176."""
     factories.grant(world.project, gpus=50, ends_at=march(20))
 
     effects = queries.preview_split({"": {"research": Decimal(30), "applied": Decimal(70)}}, starts_at=march(10))

@@ -70,6 +70,7 @@ class TestOnePitch:
         assert (fresh(pitch).state, Grant.objects.count(), told("pitch.granted")) == ("granted", 1, ["pitcher"])
 
     def test_approved_and_declined_at_once_has_one_outcome(self, world, monkeypatch):
+        """quanwangniuniu/marketing-simplified PR#755: one outcome, one entry, one notice; the loser is told."""
         pitch = half_signed(world)
         second = factories.holder("research-head", "second-head")
         monkeypatch.setattr(turns, "require_turn", Window().after(turns.require_turn))
@@ -154,6 +155,7 @@ class TestOneShare:
             lock_shares(factories.model())
 
     def test_two_pitches_that_fit_alone_but_not_together(self, world, monkeypatch):
+        """calcom/cal.diy#29958, #10789: approved at once, one wins."""
         one, other = half_signed(world, gpus=40), half_signed(world, gpus=40)
         monkeypatch.setattr(grants, "require_room", Window().after(grants.require_room))
 
@@ -182,6 +184,7 @@ class TestOneShare:
         assert Grant.objects.count() == 2
 
     def test_fifty_asks_for_the_last_eight_gpus_at_once_are_one_promise_and_clear_refusals(self, world, monkeypatch):
+        """calcom/cal.diy#13397."""
         factories.grant(
             world.project, gpus=52, starts_at=factories.LONG_AGO, ends_at=timezone.now() + timedelta(days=90)
         )

@@ -40,6 +40,7 @@ class TestSignOff:
         assert grant.ends_at.isoformat() == "2027-04-02T22:00:00+00:00"
 
     def test_a_second_chief_scientist_is_no_research_head(self, world):
+        """gravitational/teleport#36854."""
         second = factories.holder("chief-scientist", "second-chief")
         pitch = submit(world)
         approve(world, pitch, world.chief, "chief-scientist")
@@ -52,6 +53,7 @@ class TestSignOff:
         assert (pitch.state, SignOff.objects.count(), Grant.objects.count()) == ("submitted", 1, 0)
 
     def test_one_person_with_both_roles_signs_once_in_a_round(self, world):
+        """gravitational/teleport#36854."""
         factories.holder("research-head", who=world.chief)
         pitch = submit(world)
         approve(world, pitch, world.chief, "chief-scientist")
@@ -63,6 +65,7 @@ class TestSignOff:
 
     @pytest.mark.parametrize("verdict", ["approve", "decline"])
     def test_nobody_signs_a_pitch_of_their_own(self, world, verdict):
+        """teleport#13416."""
         factories.member(world.project, world.chief)
         factories.holder("chief-scientist", "second-chief")
         pitch = submit(world, by=world.chief)
@@ -87,6 +90,7 @@ class TestSignOff:
         assert SignOff.objects.count() == 0
 
     def test_being_a_superuser_signs_nothing(self, world):
+        """teleport#13416: not as an admin either."""
         pitch = submit(world)
         root = factories.person("root", is_superuser=True, is_staff=True)
 
@@ -223,6 +227,7 @@ class TestDecline:
 
 class TestCapacityAtTheLastSignature:
     def test_a_pitch_that_no_longer_fits_is_refused_with_the_numbers_and_nothing_is_written(self, world):
+        """calcom/cal.diy#29958: it says why it no longer fits."""
         pitch = submit(world, gpus=40)
         approve(world, pitch, world.chief, "chief-scientist")
         factories.grant(world.project, gpus=48)
@@ -257,6 +262,7 @@ class TestCapacityAtTheLastSignature:
         assert (pitch.round, pitch.offered_gpus, stored.round, stored.offered_gpus) == (1, 32, 1, 32)
 
     def test_promises_of_both_divisions_stay_within_what_is_healthy(self, world):
+        """kueue#2665: 300 promised out of 256."""
         pitch = submit(world, gpus=30)
         approve(world, pitch, world.chief, "chief-scientist")
         factories.grant(world.applied_project, gpus=80)  # somebody signed for an exception above Applied's share

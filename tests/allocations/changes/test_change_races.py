@@ -78,6 +78,7 @@ def test_two_extensions_of_two_grants_do_not_both_get_the_last_room(world, monke
 
 
 def test_approved_and_declined_at_once_has_one_outcome(world, grant, monkeypatch):
+    """quanwangniuniu/marketing-simplified PR#755."""
     change = ask(world, grant)
     sign(world, change, world.chief)
     second = factories.holder("research-head", "second-head")

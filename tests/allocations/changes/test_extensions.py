@@ -119,6 +119,7 @@ class TestSigning:
         assert ChangeSignOff.objects.count() == 1
 
     def test_nobody_signs_an_own_ask_also_not_for_somebody_else(self, world, grant, noon):
+        """teleport#13416, google/grr#389."""
         factories.member(world.project, world.chief)
         second = factories.holder("chief-scientist", "second-chief")
         Deputy.objects.create(

@@ -49,6 +49,7 @@ def test_the_first_survey_brings_the_cards(node):
 
 
 def test_a_card_that_its_node_shows_no_more_is_lost_once_and_the_node_is_short(node):
+    """NVIDIA/k8s-device-plugin#2038."""
     survey(said(node, card("GPU-a", 0), card("GPU-b", 1)))
     assert list(Gpu.objects.filter(lost_at__isnull=False)) == []
 
@@ -72,6 +73,7 @@ def test_a_card_that_says_it_is_lost_is_lost_and_comes_back(node):
 
 
 def test_a_silent_node_loses_no_card(node):
+    """kueue PR#12999."""
     survey(said(node, card("GPU-a")))
 
     survey(silent(node), at=later(10))
@@ -80,6 +82,7 @@ def test_a_silent_node_loses_no_card(node):
 
 
 def test_a_card_in_anothers_slot_replaces_it_and_history_stays(node):
+    """truenas/middleware PR#19499."""
     survey(said(node, card("GPU-a", 0, holder="apollo"), card("GPU-b", 1)))
 
     survey(said(node, card("GPU-new", 0), card("GPU-b", 1), at=later(10)), at=later(10))
@@ -112,6 +115,7 @@ def test_a_replaced_card_that_comes_back_is_in_use_again(node):
 
 
 def test_cards_that_swap_slots_keep_their_identity(node):
+    """gpustack/gpustack#1633."""
     survey(said(node, card("GPU-a", 0), card("GPU-b", 1)))
 
     survey(said(node, card("GPU-b", 0), card("GPU-a", 1), at=later(10)), at=later(10))

@@ -123,6 +123,7 @@ def test_a_survey_says_when_it_began_and_ended(node):
 
 
 def test_a_node_renamed_in_the_portal_keeps_its_cards(node):
+    """rancher/k3os#159."""
     survey(said(node, card()))
     Node.objects.update(name="renamed")
 
