@@ -208,3 +208,9 @@ def spoken(day: date) -> str:
     """The day as a sentence says it, with the year where it is another one."""
     this_year = day.year == day_of(timezone.now(), site_zone()).year
     return date_format(day, "j F" if this_year else "j F Y")
+
+
+def spoken_at(instant: datetime) -> str:
+    """The instant as a sentence says it, in the site's zone: "4 March, 12:00"."""
+    local = instant.astimezone(site_zone())
+    return _("%(day)s, %(time)s") % {"day": spoken(local.date()), "time": f"{local:%H:%M}"}

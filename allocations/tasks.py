@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from allocations import changes, emergencies, executor, loans, outbox, pitches, results
+from allocations import changes, emergencies, executor, loans, outbox, pitches, reminders, results
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -29,3 +29,9 @@ def tend() -> None:
     loans.tend()
     results.tend()
     pitches.point_out_waitlisted()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def remind() -> None:
+    """Whoever lets something wait has heard of it, once for each time; nothing is decided."""
+    reminders.remind()

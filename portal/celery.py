@@ -20,6 +20,7 @@ VISIBILITY_TIMEOUT_S = 900  # a message of a lost worker comes back after this a
 APPLY_INTERVAL_S = 3.0  # how soon a commit, a consent or a new reading moves a move on
 OUTBOX_INTERVAL_S = 5.0
 TEND_INTERVAL_S = 60.0  # nobody waits for it: what ends on its second does so by its interval
+REMIND_INTERVAL_S = 60.0
 SEAL_INTERVAL_S = 30.0
 HOUSEKEEPING_INTERVAL_S = 3600.0
 
@@ -59,6 +60,7 @@ app.conf.beat_schedule = {
     "execute": every("allocations.tasks.execute", APPLY_INTERVAL_S),
     "deliver": every("allocations.tasks.deliver", OUTBOX_INTERVAL_S),
     "tend": every("allocations.tasks.tend", TEND_INTERVAL_S),
+    "remind": every("allocations.tasks.remind", REMIND_INTERVAL_S),
     "seal": every("inventory.tasks.seal", SEAL_INTERVAL_S),
     "housekeeping": every("inventory.tasks.housekeeping", HOUSEKEEPING_INTERVAL_S),
 }

@@ -16,6 +16,11 @@ from inventory.models import Event
 SENTENCES: dict[str, str | Promise] = {
     "pitch.drafted": _("began a draft"),
     "pitch.edited": _("wrote on a draft"),
+    "pitch.reminded": _("reminded the signers of %(about)s"),
+    "pitch.escalated": _("told the %(to)s that %(about)s is overdue"),
+    "pitch.answer_reminded": _("reminded the pitcher of %(about)s"),
+    "change.reminded": _("reminded the signers of %(about)s"),
+    "change.escalated": _("told those above that %(about)s is overdue"),
     "pitch.submitted": _("submitted %(about)s: %(gpus)s %(model)s for %(days)s days from %(start_on)s"),
     "pitch.granted": _("granted %(about)s: %(gpus)s of %(asked_gpus)s GPUs"),
     "pitch.declined": _("declined %(about)s"),

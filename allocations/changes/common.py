@@ -13,6 +13,8 @@ from allocations.models import Grant, GrantChange, Person
 from allocations.notify import page, tell
 from inventory.models import Event
 
+signers_of = queries.signers_of_change
+
 
 def words_of(change: GrantChange) -> str:
     """What is asked for, in one sentence: "protein-folding: 32 H100, 30 days more"."""
@@ -33,17 +35,6 @@ def words_of(change: GrantChange) -> str:
 def tell_of(event: Event, change: GrantChange, people: Iterable[Person], subject: str, body: str) -> None:
     """The people hear of the change, with the grant's page."""
     tell(event, people, subject, body, page("grants", change.grant.public_id))
-
-
-def signers_of(change: GrantChange) -> set[Person]:
-    """Who may sign for one of its roles, holders and deputies."""
-    barred = queries.barred_from(change)
-    roles = list(change.roles.all())
-    holders = {person for people in queries.holders_of(roles).values() for person in people}
-    standing_in = {
-        row.deputy for rows in queries.deputies_of(roles).values() for row in rows if row.principal_id not in barred
-    }
-    return {person for person in holders | standing_in if person.pk not in barred}
 
 
 def lock_asked(change: GrantChange) -> None:

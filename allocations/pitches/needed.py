@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from allocations import grants, queries
 from allocations.calendar import calendar_of
-from allocations.errors import NobodyToSign, OverCapacity, OverShare
+from allocations.errors import NobodyToSign, OverShare
 from allocations.locks import lock_row
 from allocations.models import Pitch, PitchRole, Role
 from allocations.queries import Needed, Signing
@@ -39,12 +39,10 @@ def _stands_over_share(pitch: Pitch, now: datetime) -> bool:
     except OverShare:
         if not _signing(pitch, over_share=True).names_over_share:
             raise
-        room = queries.capacity_of(pitch.model, at=starts_at)
-        left = (room.healthy - room.promised).minimum(starts_at, ends_at)
-        if left < pitch.ideal_gpus:
-            message = _("Of all healthy %(model)s %(left)s are left in that time; you asked for %(asked)s.")
-            words = {"model": pitch.model.name, "left": max(0, left), "asked": pitch.ideal_gpus}
-            raise OverCapacity(message % words, **words) from None
+        grants.require_room(
+            project=pitch.project, model=pitch.model, gpus=pitch.ideal_gpus, starts_at=starts_at, ends_at=ends_at,
+            above_share=True,
+        )  # fmt: skip
         return True
     return False
 

@@ -97,6 +97,7 @@ from allocations.queries.signers import (
     roles_for_change,
     roles_for_exception,
     roles_named,
+    signers_of_change,
     signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
@@ -183,6 +184,7 @@ __all__ = [
     "roles_that_wait",
     "roles_without_holder",
     "signers_of",
+    "signers_of_change",
     "signing_of",
     "signing_rows",
     "splits_visible",

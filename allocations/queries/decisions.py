@@ -32,14 +32,15 @@ READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 
 
 def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
-    """Own pitches, those of own projects, those of the divisions that the person decides for or must sign for.
+    """Own pitches, those of own projects, those that the person decides for, must sign for or was told are overdue.
 
     Ops, auditors and those who decide for the whole lab see all. A draft is its writer's alone, also one that was
     thrown away. A deputy sees what waits for the principal's role, and what that deputy has signed.
     """
     mandates = mandates_of(person)
     roles = [mandate.role for mandate in mandates if mandate.is_own]
-    asked_to_sign = PitchRole.objects.filter(pitch=OuterRef("pk"), role__in=roles)
+    concerned = Q(role__in=roles) | Q(escalates_to__in=roles, escalated_at__isnull=False)
+    asked_to_sign = PitchRole.objects.filter(concerned, pitch=OuterRef("pk"))
     of_others = _in_sight(person, roles, "project__") | Q(Exists(asked_to_sign))
     if len(roles) < len(mandates):
         of_others |= _seen_as_deputy(mandates)

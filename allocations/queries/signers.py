@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from allocations.calendar import due_after
 from allocations.models import ChangeSignOff, Division, Grant, GrantChange, Person, Policy, Role
-from allocations.queries.people import mandates_of
+from allocations.queries.people import deputies_of, holders_of, mandates_of
 from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
 
 
@@ -65,6 +65,15 @@ def barred_from(change: GrantChange) -> set[int]:
         return set()
     pitch = change.grant.pitch
     return {change.asked_by_id, *({pitch.pitcher_id} if pitch else set())}
+
+
+def signers_of_change(change: GrantChange) -> set[Person]:
+    """Who may sign for one of its roles, holders and deputies."""
+    barred = barred_from(change)
+    roles = list(change.roles.all())
+    holders = {person for people in holders_of(roles).values() for person in people}
+    standing_in = {row.deputy for rows in deputies_of(roles).values() for row in rows if row.principal_id not in barred}
+    return {person for person in holders | standing_in if person.pk not in barred}
 
 
 def _barred(person: Person) -> Q:
