@@ -146,7 +146,7 @@ class TestAboveTheShare:
         with pytest.raises(OverCapacity) as refused:
             acts.submit(world, gpus=71)
 
-        assert refused.value.facts["left"] == 70
+        assert refused.value.facts["left_gpus"] == 70
         assert acts.submit(world, gpus=70).is_over_share
 
     def test_it_takes_no_fast_lane(self, world, noon):
