@@ -43,6 +43,7 @@ def _due_shrinks(now: datetime) -> list[int]:
         kind=GrantChange.Kind.SHRINK,
         takes_effect_at__lte=now,
         grant__gpus__gt=F("gpus"),
+        grant__ends_at__gt=F("takes_effect_at"),  # what ended before has nothing left to give
     )
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
@@ -91,6 +92,8 @@ def _shrink(pk: int) -> None:
     change = GrantChange.objects.select_related("grant").get(pk=pk)
     grant = change.grant
     lock_row(grant)
+    if change.takes_effect_at is None or grant.ends_at <= change.takes_effect_at:
+        return
     before = grant.gpus
     shrink_now(grant, change.gpus or before)
     if grant.gpus == before:
