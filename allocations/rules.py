@@ -223,6 +223,12 @@ RULES: dict[str, Rule] = {
         ),
         lambda pair: [*(name for project in pair for name in _lead(project)), *_with_power(Power.OPERATE)],
     ),
+    "propose_loans": Rule(
+        lambda person, _row: (
+            queries.projects_with(person, "lead_project").exists() or _has_power(person, Power.OPERATE, Power.DECIDE)
+        ),
+        lambda _row: _with_power(Power.OPERATE, Power.DECIDE),
+    ),
     # The lead alone: no role and no deputy gives away what is a project's.
     "answer_loan": Rule(
         lambda person, loan: loan.lender.lead_id == person.pk,

@@ -55,7 +55,7 @@ PLACES = [
         frozenset({"deputies", "deputy_set", "deputy_end"}),
         "see_deputies",
     ),
-    Place("grants", gettext_lazy("Grants"), "ticket", frozenset({"grants", "grant"})),
+    Place("grants", gettext_lazy("Grants"), "ticket", frozenset({"grants", "grant", "loans", "loan", "loan_propose"})),
     Place("projects", gettext_lazy("Projects"), "rectangle-stack", frozenset({"projects", "project"})),
     Place(
         "reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"

@@ -2,24 +2,40 @@
 
 from portal.forms.asking import AskForm
 from portal.forms.deputies import DeputyForm, EndDeputyForm
-from portal.forms.grants import EndGrantForm
+from portal.forms.grants import (
+    AnswerChangeForm,
+    ChangeForm,
+    EndGrantForm,
+    ExtensionForm,
+    ResultForm,
+    SignChangeForm,
+)
+from portal.forms.lending import AnswerLoanForm, ExceptionForm, LoanForm
 from portal.forms.people import LeadForm, LetGoForm, MemberForm
 from portal.forms.pitches import PitchForm, ReasonForm, SignOffForm
 from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
 from portal.forms.splits import SignSplitForm, SplitForm
 
 __all__ = [
+    "AnswerChangeForm",
+    "AnswerLoanForm",
     "AskForm",
+    "ChangeForm",
     "DeputyForm",
     "EndDeputyForm",
     "EndGrantForm",
     "EndProjectForm",
+    "ExceptionForm",
+    "ExtensionForm",
     "LeadForm",
     "LetGoForm",
+    "LoanForm",
     "MemberForm",
     "PitchForm",
     "ReasonForm",
+    "ResultForm",
     "ResumeForm",
+    "SignChangeForm",
     "SignOffForm",
     "SignSplitForm",
     "SplitForm",

@@ -67,6 +67,13 @@ LOOKS = {
     "assigned": ("open", "arrow-down-tray"),
     "ghost": ("bad", "eye-slash"),
     "drift": ("bad", "exclamation-triangle"),
+    "asked": ("open", "clock"),
+    "approved": ("good", "check-circle"),
+    "emergency": ("warn", "bolt"),
+    "lent": ("open", "arrows-right-left"),
+    "returned": ("", "arrow-uturn-left"),
+    "partly": ("warn", "minus-circle"),
+    "missed": ("bad", "x-circle"),
 }
 
 
@@ -368,7 +375,7 @@ def grant_pill(grant: Any, now: datetime | None = None) -> SafeString:
         return pill("ended", _("ended"))
     if grant.starts_at > now:
         return pill("planned", _("to come"))
-    if grant.assigned_gpus < grant.gpus:
+    if grant.assigned_gpus < getattr(grant, "due_gpus", grant.gpus):
         return pill("need", _("need"))
     return pill("running", _("running"))
 

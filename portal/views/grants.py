@@ -16,9 +16,10 @@ from django.views.decorators.http import require_GET, require_POST
 from allocations import grants as decisions
 from allocations import queries, rules
 from allocations.errors import BadTerms
-from allocations.models import Grant, Move
+from allocations.models import Grant, Move, Project, ResultCheck
 from allocations.queries.standing import with_gpus
-from portal.forms import EndGrantForm
+from portal.changes_shown import changes_of
+from portal.forms import ChangeForm, EndGrantForm, ExtensionForm, ResultForm
 from portal.pages import newest_first
 from portal.problems import refuse
 
@@ -46,6 +47,7 @@ def grants(request: HttpRequest) -> HttpResponse:
         "projects": queries.projects_visible_to(request.user).order_by("name").values_list("slug", "name"),
         "project": project,
         "now": timezone.now(),
+        "to_sign": list(queries.changes_waiting_for(request.user)),
     }
     return render(request, "grants/list.html", context)
 
@@ -64,20 +66,37 @@ def _at_time(rows: QuerySet[Grant], chosen: str) -> QuerySet[Grant]:
 def grant(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One grant: what is promised, what is assigned and held, its moves."""
     row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
-    return render(request, "grants/detail.html", _page(request, row, EndGrantForm()))
+    return render(request, "grants/detail.html", page_of(request, row))
 
 
-def _page(request: HttpRequest, row: Any, form: EndGrantForm) -> dict[str, Any]:
-    now = timezone.now()
+def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
+    """What the page of a grant shows this person; `typed`: forms that were refused, by their name."""
+    person, now = request.user, timezone.now()
     moves = Move.objects.filter(grant=row).select_related("gpu__node").order_by("-pk")[:MOVE_ROWS]
+    loan, is_over = queries.loan_of(row), row.ends_at <= now
+    changes = changes_of(row, person, typed)
+    asked = {item.change.kind for item in changes if item.is_open}
+    may_ask = row.ended_at is None and loan is None and row.project.state == Project.State.ACTIVE
     return {
         "grant": row,
-        "missing": max(row.gpus - row.assigned_gpus, 0),
+        "loan": loan,
+        "lent": row.gpus - row.due_gpus,
+        "missing": max(row.due_gpus - row.assigned_gpus, 0),
         "on_the_way": max(row.assigned_gpus - row.held_gpus, 0),
-        "state": "ended" if row.ends_at <= now else "planned" if row.starts_at > now else "running",
+        "state": "ended" if is_over else "planned" if row.starts_at > now else "running",
         "moves": moves,
-        "form": form,
-        "may_end": row.ends_at > now and row.ended_at is None and rules.can(request.user, "end_grant", row),
+        "changes": changes,
+        "late_gpu_days": queries.late_gpu_days([row], at=now)[row.pk],
+        "check": ResultCheck.objects.filter(grant=row).select_related("answered_by").first(),
+        "may_answer_result": rules.can(person, "answer_result", row),
+        "may_extend": may_ask and "extend" not in asked and rules.can(person, "ask_extension", row),
+        "may_change": may_ask and not is_over and rules.can(person, "ask_change", row),
+        "may_end": not is_over and row.ended_at is None and rules.can(person, "end_grant", row),
+        "form": EndGrantForm(),
+        "extension_form": ExtensionForm(prefix="extend"),
+        "change_form": ChangeForm(prefix="change"),
+        "result_form": ResultForm(prefix="result"),
+        **typed,
     }
 
 
@@ -97,4 +116,4 @@ def grant_end(request: HttpRequest, public_id: UUID) -> HttpResponse:
         else:
             messages.success(request, _("Ended. What it holds is free for the next plan."))
             return redirect("grant", row.public_id)
-    return render(request, "grants/detail.html", _page(request, row, form), status=status)
+    return render(request, "grants/detail.html", page_of(request, row, form=form), status=status)

@@ -76,6 +76,7 @@ def _page(request: HttpRequest, row: Pitch, form: ReasonForm) -> dict[str, Any]:
         "form": form,
         "may_edit": row.state == Pitch.State.DRAFT and rules.can(person, "edit_pitch", row),
         "may_withdraw": is_open and rules.can(person, "withdraw_pitch", row),
+        "may_emergency": row.state in Pitch.SIGNABLE and rules.can(person, "grant_emergency", row),
         "mandates": queries.mandates_to_sign(queries.load_signatures(row), person),
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=person, but=row),
     }

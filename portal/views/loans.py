@@ -1,0 +1,153 @@
+"""Loans between projects: proposed, agreed by the lender's lead, given back."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from allocations import loans as decisions
+from allocations import queries, rules
+from allocations.days import day_of, plus_days, start_of
+from allocations.errors import AllocationsError, NotAllowed
+from allocations.grants import site_zone
+from allocations.models import Loan, Project
+from portal.forms import AnswerLoanForm, LoanForm, ReasonForm
+from portal.pages import newest_first
+from portal.problems import refuse
+
+
+@login_required
+@require_GET
+def loans(request: HttpRequest) -> HttpResponse:
+    """Loans to and from the projects that the person sees, and the form for a new one."""
+    initial = {"starts_on": day_of(timezone.now(), site_zone()), "lender": request.GET.get("lender", "")}
+    return _list(request, _form(initial=initial))
+
+
+def _form(data: Any = None, *, initial: dict[str, Any] | None = None) -> LoanForm:
+    active = Project.objects.filter(state=Project.State.ACTIVE).order_by("name")
+    return LoanForm(data, projects=active, initial=initial)
+
+
+def _list(request: HttpRequest, form: LoanForm, *, status: int = 200) -> HttpResponse:
+    person = request.user
+    rows = queries.loans_visible_to(person)
+    context = {
+        "page": newest_first(rows, request),
+        "to_answer": list(rows.filter(lender__lead=person, state=Loan.State.PROPOSED).order_by("pk")),
+        "form": form,
+        "may_propose": rules.can(person, "propose_loans"),
+    }
+    return render(request, "loans/list.html", context, status=status)
+
+
+@login_required
+@require_POST
+def loan_propose(request: HttpRequest) -> HttpResponse:
+    """A loan that waits for the lender's lead."""
+    form, status = _form(request.POST), 422
+    if form.is_valid():
+        said, zone = form.cleaned_data, site_zone()
+        times = {
+            "starts_at": start_of(said.pop("starts_on"), zone),
+            "ends_at": plus_days(start_of(said.pop("ends_on"), zone), 1, zone),
+        }
+        try:
+            loan = decisions.propose_loan(by=request.user, **said, **times)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            form.cleaned_data = {}
+            status = refuse(form, refusal)
+        else:
+            messages.success(request, _("Proposed. The lender's lead is told."))
+            return redirect("loan", loan.public_id)
+    return _list(request, form, status=status)
+
+
+@login_required
+@require_GET
+def loan(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """One loan: who lends whom what until when, and what this person may do."""
+    return _detail(request, _row(request, public_id))
+
+
+def _row(request: HttpRequest, public_id: UUID) -> Loan:
+    return get_object_or_404(queries.loans_visible_to(request.user), public_id=public_id)
+
+
+def _detail(request: HttpRequest, row: Loan, *, form: forms.Form | None = None, status: int = 200) -> HttpResponse:
+    person = request.user
+    is_open = row.state == Loan.State.PROPOSED
+    context = {
+        "loan": row,
+        "is_lent": queries.is_lent(row, timezone.now()),
+        "form": form or AnswerLoanForm(),
+        "may_answer": is_open and rules.can(person, "answer_loan", row),
+        "may_withdraw": is_open and rules.can(person, "withdraw_loan", row),
+        "may_return": row.state == Loan.State.AGREED and rules.can(person, "return_loan", row),
+    }
+    return render(request, "loans/detail.html", context, status=status)
+
+
+def _answer(request: HttpRequest, row: Loan, form: forms.Form, decide: Callable[[dict[str, Any]], str]) -> HttpResponse:
+    status = 422
+    if form.is_valid():
+        try:
+            messages.success(request, decide(form.cleaned_data))
+            return redirect("loan", row.public_id)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            status = refuse(form, refusal)
+            row = _row(request, row.public_id)
+    return _detail(request, row, form=form, status=status)
+
+
+@login_required
+@require_POST
+def loan_answer(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The lender's lead has agreed or declined."""
+    row = _row(request, public_id)
+    rules.require(request.user, "answer_loan", row)
+
+    def decide(said: dict[str, Any]) -> str:
+        agrees = said["agrees"] == "yes"
+        decisions.answer_loan(loan=row, by=request.user, agrees=agrees, reason=said["reason"])
+        return _("Agreed. The borrower has a need from its first day.") if agrees else _("Declined.")
+
+    return _answer(request, row, AnswerLoanForm(request.POST), decide)
+
+
+@login_required
+@require_POST
+def loan_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """It is off the table."""
+    row = _row(request, public_id)
+
+    def decide(said: dict[str, Any]) -> str:
+        decisions.withdraw_loan(loan=row, by=request.user, reason=said["reason"])
+        return _("Withdrawn.")
+
+    return _answer(request, row, ReasonForm(request.POST), decide)
+
+
+@login_required
+@require_POST
+def loan_return(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """It is given back before its day."""
+    row = _row(request, public_id)
+
+    def decide(said: dict[str, Any]) -> str:
+        decisions.return_loan(loan=row, by=request.user, reason=said["reason"])
+        return _("Returned. The lender has a need for them now.")
+
+    return _answer(request, row, ReasonForm(request.POST), decide)
