@@ -79,6 +79,8 @@ def save_draft(
     for name, value in terms.items():
         setattr(pitch, name, value)
     asks.check_numbers(pitch)
+    # What an import found in a field is settled once somebody has written there.
+    pitch.findings = [each for each in pitch.findings if each.get("field") not in changed]
     pitch.save()
     if was != now:
         write_details(pitch, details)

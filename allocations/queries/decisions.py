@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.utils import timezone
 
 from allocations.models import (
     ChangeSignOff,
@@ -174,6 +175,15 @@ def in_turn(unsigned: Iterable[PitchRole]) -> list[PitchRole]:
     rows = list(unsigned)
     lowest = min((row.position for row in rows), default=0)
     return [row for row in rows if row.position == lowest]
+
+
+def overdue_roles(pitch: Pitch) -> list[PitchRole]:
+    """The rows of those roles whose turn it is and whose time is over, with who was told of it; one query."""
+    if pitch.state != Pitch.State.SUBMITTED:
+        return []
+    now = timezone.now()
+    rows = in_turn(_unsigned(pitch.pk).select_related("role", "escalates_to").order_by("role"))
+    return [row for row in rows if row.due_at is not None and row.due_at <= now]
 
 
 def role_nobody_is_left_for(pitch: Pitch) -> Role | None:

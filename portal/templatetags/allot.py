@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from allocations import asks, days
+from allocations import asks, days, queries
 from portal.templatetags.icons import heroicon_micro
 
 register = template.Library()
@@ -233,6 +233,12 @@ def ask_gpu_hours(pitch: Any) -> int:
 def details(pitch: Any) -> asks.Details:
     """What a pitch says in rows beside its columns; three queries."""
     return asks.details_of(pitch)
+
+
+@register.filter
+def overdue(pitch: Any) -> list[Any]:
+    """The roles that let a pitch wait beyond its time, with who was told; one query while it waits for signatures."""
+    return queries.overdue_roles(pitch)
 
 
 @register.filter

@@ -234,3 +234,20 @@ def test_the_page_of_a_pitch_shows_all_of_it(writer, lab):
 
     for said in ("12", "A100", "site oslo", "Which data?", "Public", 'href="https://papers.example/1"'):
         assert said in page
+
+
+def test_the_page_and_the_queue_say_since_when_it_is_overdue_and_who_was_told(writer, lab):
+    now = timezone.now()
+    pitch = factories.submitted(lab.project, lab.pitcher)
+    late = {"due_at": now - timedelta(days=2), "escalates_to": lab.role("ceo"), "escalated_at": now}
+    pitch.needed_roles.filter(role__slug="research-head").update(**late)
+    pitch.needed_roles.filter(role__slug="chief-scientist").update(due_at=now + timedelta(days=2))
+
+    page = writer.get(reverse("pitch", args=[pitch.public_id])).content.decode()
+    writer.force_login(lab.head)
+    queue = writer.get(reverse("queue_item", args=[pitch.public_id])).content.decode()
+
+    for seen in (page, queue):
+        assert "Research head: overdue since" in seen
+        assert "The CEO was told on" in seen
+        assert "Chief scientist: overdue" not in seen
