@@ -35,3 +35,12 @@ def page_of(client, who: Person, name: str, *args: object):
     """What that person gets to see at that address."""
     client.force_login(who)
     return client.get(reverse(name, args=args))
+
+
+def pressed(client, who, pitch, role, door="page", **said):
+    """What that person gets for an approval."""
+    client.force_login(who)
+    said = {"role": role, "round": pitch.round, **said}
+    if door == "api":
+        return client.post(f"/api/pitches/{pitch.public_id}/sign/", {"verdict": "approve", **said}, "application/json")
+    return client.post(reverse("pitch_sign", args=[pitch.public_id]), {"answer": "approve", **said})
