@@ -262,7 +262,11 @@ RULES: dict[str, Rule] = {
         lambda _row: _with_power(Power.DECIDE, Power.ADMINISTER),
     ),
     "set_deputy": Rule(_sets_deputy, lambda row: [row.principal.name, row.role.name, *_with_power(Power.ADMINISTER)]),
-    "use_desk": _by_power(Power.DECIDE),
+    # A deputy works there as the principal could.
+    "use_desk": Rule(
+        lambda person, _row: any(each.role.power == Power.DECIDE for each in queries.mandates_of(person)),
+        lambda _row: _with_power(Power.DECIDE),
+    ),
     "propose_plan": _by_power(Power.OPERATE),
     "commit_plan": _by_power(Power.OPERATE),
     "cordon_node": _by_power(Power.OPERATE),

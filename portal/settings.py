@@ -144,6 +144,7 @@ PORTAL_URL = env.str("ALLOT_URL", default="http://127.0.0.1:8000")
 UNDO_S = env.int("ALLOT_UNDO_S", default=10)  # how long an answer can be undone; until then nobody hears of it
 ANSWER_WORKING_DAYS = env.int("ALLOT_ANSWER_WORKING_DAYS", default=3)  # for the pitcher's answer to a counter-offer
 POLL_INTERVAL_S = env.int("ALLOT_POLL_INTERVAL_S", default=10)
+DECIDE_UNOPENED_GPUS = env.int("ALLOT_DECIDE_UNOPENED_GPUS", default=64)  # above it the desk takes opened pitches only
 READINGS_KEPT_DAYS = env.int("ALLOT_READINGS_KEPT_DAYS", default=30)
 MONEY_UNIT = env.str("ALLOT_MONEY_UNIT", default="USD")
 

@@ -122,7 +122,8 @@ def _solve(values: Sequence[float], rows: Sequence[tuple[Entries, float]]) -> tu
 
 
 def _solver() -> Any:
-    make: Any = highspy.Highs  # its stubs leave the constructor untyped
+    # The class below highspy.Highs: that one's constructor writes a banner to the standard output.
+    make: Any = highspy.Highs.__mro__[1]
     solver = make()
     for name, value in _OPTIONS:
         solver.setOptionValue(name, value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from allocations.models import (
@@ -20,6 +20,7 @@ from allocations.models import (
     Split,
     SplitSignature,
 )
+from allocations.queries.look import is_looking, remember
 from allocations.queries.people import (
     Mandate,
     deputies_of,
@@ -27,8 +28,11 @@ from allocations.queries.people import (
     mandates_of,
     projects_with,
     roles_of,
+    signers_by_role,
+    who_signs,
     without_signer,
 )
+from allocations.queries.together import Wanted, load_together
 
 READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 
@@ -93,16 +97,23 @@ def _signable_by(person: Person) -> QuerySet[Pitch]:
 
 
 def load_signatures(pitch: Pitch) -> Pitch:
-    """The pitch with its roles, sign-offs and recusals at hand, in three queries; for pages that show it once.
+    """The pitch with its roles, sign-offs and recusals at hand, in one query; for pages that show it once.
 
-    What is written afterwards does not show before `refresh_from_db`.
+    In a look, who may sign is at hand, too. What is written afterwards does not show before `refresh_from_db`.
     """
-    given = SignOff.objects.select_related("role", "person", "deputy_for")
-    stepped = Recusal.objects.select_related("person")
-    needed = PitchRole.objects.select_related("role")
-    prefetch_related_objects(
-        [pitch], Prefetch("needed_roles", needed), Prefetch("sign_offs", given), Prefetch("recusals", stepped)
+    if "needed_roles" in getattr(pitch, "_prefetched_objects_cache", {}):
+        return pitch
+    beside = who_signs(PitchRole.objects.filter(pitch=pitch).values("role")) if is_looking() else []
+    signers = load_together(
+        [pitch],
+        beside,
+        needed_roles=Wanted(PitchRole.objects.all(), related=["role"]),
+        sign_offs=Wanted(SignOff.objects.all(), related=["role", "person", "deputy_for"]),
+        recusals=Wanted(Recusal.objects.all(), related=["person"]),
     )
+    if signers:
+        roles = tuple(sorted(row.role_id for row in pitch.needed_roles.all()))
+        remember(signers_by_role, roles, answer=tuple(signers))
     return pitch
 
 

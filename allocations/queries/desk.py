@@ -2,41 +2,117 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
 
-from allocations.models import Division, Grant, Person, Pitch, Role, SignOff
-from allocations.queries.decisions import pitches_visible_to, queue_of
+from allocations.models import (
+    Division,
+    Grant,
+    LastLook,
+    Opened,
+    Person,
+    Pitch,
+    PitchRole,
+    Recusal,
+    Role,
+    Scenario,
+    SignOff,
+)
+from allocations.queries.decisions import pitches_visible_to
+from allocations.queries.promises import divisions_of_lab
+from allocations.queries.together import Wanted, load_together
 from inventory.models import Event, GpuModel
 
+Competing = QuerySet[Pitch]
+PAGE = "desk"  # as a last look names it
+
+DECIDED = {
+    "granted": Count("pk", filter=Q(state=Pitch.State.GRANTED)),
+    "declined": Count("pk", filter=Q(state=Pitch.State.DECLINED)),
+    "cut": Count("pk", filter=Q(state=Pitch.State.GRANTED, offered_gpus__lt=F("ideal_gpus"))),
+}
 # Beside the sign-offs, what a sitting may have changed; the trail alone knows it.
 MINUTED = ("split.signed", "grant.ended", "pitch.withdrawn", "project.terms")
 
 
+class Waiting(NamedTuple):
+    """What waits in one budget: all of it; since the person's last look what is new, what others signed; overdue."""
+
+    total: int = 0
+    new: int = 0
+    changed: int = 0
+    overdue: int = 0
+    looked_at: datetime | None = None
+
+
+class Past(NamedTuple):
+    """How earlier pitches were decided; `cut` of the granted ones got less than they asked for."""
+
+    granted: int = 0
+    declined: int = 0
+    cut: int = 0
+
+
 def desk_divisions(roles: Iterable[Role]) -> list[Division]:
     """The divisions that the holder of these roles decides for; all for the heads of the lab."""
-    deciding = [role for role in roles if role.power == Role.Power.DECIDE]
-    divisions = Division.objects.all()
-    if not any(role.division_id is None for role in deciding):
-        divisions = divisions.filter(pk__in=[role.division_id for role in deciding])
-    return list(divisions)
+    deciding = {role.division_id for role in roles if role.power == Role.Power.DECIDE}
+    return [division for division in divisions_of_lab() if None in deciding or division.pk in deciding]
 
 
 def competing(person: Person, divisions: list[Division]) -> QuerySet[Pitch]:
-    """Pitches of those divisions that wait for signatures, of whomever; the longest wait first."""
-    rows = pitches_visible_to(person).filter(state=Pitch.State.SUBMITTED, project__division__in=divisions)
+    """Pitches of those divisions that can be signed, by whomever; the longest wait first.
+
+    Annotated `table_model`, the pk of the GPU model on the table, and `is_opened`: the person had it open as it is.
+    """
+    rows = pitches_visible_to(person).filter(state__in=Pitch.SIGNABLE, project__division__in=divisions)
+    opened = Opened.objects.filter(pitch=OuterRef("pk"), person=person, round=OuterRef("round"))
+    rows = rows.annotate(table_model=Coalesce("offered_model", "model"), is_opened=Exists(opened))
     return rows.order_by("submitted_at", "pk")
 
 
-def waiting_by_budget(pitches: QuerySet[Pitch]) -> dict[tuple[int, int], int]:
-    """(division pk, GPU model pk) -> how many of the pitches compete there; budgets nobody asks for are left out."""
-    rows = pitches.order_by().values_list("project__division_id", "model_id")
-    return {(division, model): count for division, model, count in rows.annotate(count=Count("pk"))}
+def with_signatures(pitches: QuerySet[Pitch]) -> list[Pitch]:
+    """The pitches with all that says whose turn it is, without their long texts; two queries."""
+    rows = list(pitches.defer("why", "expected_result", "if_declined", "findings", "required_labels"))
+    load_together(
+        rows,
+        needed_roles=Wanted(PitchRole.objects.all(), ["pitch_id", "role_id", "position", "due_at"]),
+        sign_offs=Wanted(SignOff.objects.all(), ["pitch_id", "round", "role_id", "person_id", "deputy_for_id"]),
+        recusals=Wanted(Recusal.objects.all(), ["pitch_id", "person_id"]),
+    )
+    return rows
 
 
-def turns(person: Person) -> set[int]:
-    """The pks of all pitches that the person may sign now."""
-    return set(queue_of(person).order_by().values_list("pk", flat=True))
+def waiting_by_budget(person: Person, pitches: QuerySet[Pitch]) -> dict[tuple[int, int], Waiting]:
+    """(division pk, GPU model pk) -> what of the pitches competes there; budgets nobody asks for are left out."""
+    looked = LastLook.objects.filter(person=person, page=PAGE).values("at")[:1]
+    signed = SignOff.objects.filter(pitch=OuterRef("pk"), at__gt=OuterRef("looked_at")).exclude(person=person)
+    due = PitchRole.objects.filter(pitch=OuterRef("pk"), due_at__lt=timezone.now())
+    given = SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("pitch__round"))
+    rows = pitches.order_by().annotate(looked_at=Subquery(looked))
+    rows = rows.annotate(is_changed=Exists(signed), is_overdue=Exists(due.exclude(Exists(given))))
+    counted = rows.values_list("project__division_id", "table_model", "looked_at").annotate(
+        total=Count("pk"),
+        new=Count("pk", filter=Q(submitted_at__gt=F("looked_at"))),
+        changed=Count("pk", filter=Q(submitted_at__lte=F("looked_at"), is_changed=True)),
+        overdue=Count("pk", filter=Q(is_overdue=True)),
+    )
+    return {
+        (division, model): Waiting(total, new, changed, overdue, looked_at)
+        for division, model, looked_at, total, new, changed, overdue in counted
+    }
+
+
+def roles_by_pk() -> dict[int, Role]:
+    """All roles of the lab."""
+    return Role.objects.in_bulk()
+
+
+def scenarios() -> QuerySet[Scenario]:
+    """Saved and not dropped, newest first."""
+    return Scenario.objects.filter(dropped_at=None).select_related("by").order_by("-pk")
 
 
 def promised_grants(division: Division, model: GpuModel, *, start: datetime, end: datetime) -> QuerySet[Grant]:
@@ -45,14 +121,10 @@ def promised_grants(division: Division, model: GpuModel, *, start: datetime, end
     return grants.select_related("project").order_by("-gpus", "pk")
 
 
-def decided_counts(projects: set[int]) -> dict[int, tuple[int, int]]:
-    """Project pk -> how many of its pitches were granted and how many declined."""
+def past_asks(projects: set[int]) -> dict[int, Past]:
+    """Project pk -> how its pitches were decided."""
     rows = Pitch.objects.filter(project__in=projects).order_by().values_list("project")
-    counted = rows.annotate(
-        granted=Count("pk", filter=Q(state=Pitch.State.GRANTED)),
-        declined=Count("pk", filter=Q(state=Pitch.State.DECLINED)),
-    )
-    return {project: (granted, declined) for project, granted, declined in counted}
+    return {project: Past(*numbers) for project, *numbers in rows.annotate(**DECIDED)}
 
 
 def sitting(person: Person, *, start: datetime, end: datetime) -> QuerySet[SignOff]:

@@ -25,6 +25,18 @@ def one_look() -> Iterator[None]:
         _answers.reset(before)
 
 
+def is_looking() -> bool:
+    """Whether answers are remembered now."""
+    return _answers.get() is not None
+
+
+def remember(question: Callable[..., Any], *args: Any, answer: Any) -> None:
+    """The question, marked `once_a_look`, has this answer for the rest of the look."""
+    answers = _answers.get()
+    if answers is not None:
+        answers[(getattr(question, "__wrapped__", question), *args)] = answer
+
+
 def once_a_look(question: Callable[P, R]) -> Callable[P, R]:
     """`question`, answered from memory inside `one_look`; its arguments are hashable, its answer is left as it is."""
 

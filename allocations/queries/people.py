@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -9,6 +10,7 @@ from guardian.shortcuts import get_objects_for_user
 
 from allocations.models import Deputy, Person, Project, Role, RoleHolder
 from allocations.queries.look import once_a_look
+from allocations.queries.together import Wanted, together
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,28 @@ def roles_of(person: Person) -> list[Role]:
 
 def holders_of(roles: Iterable[Role]) -> dict[Role, list[Person]]:
     """Each of the roles -> the people with a live account who hold it now, by login."""
-    holders: dict[Role, list[Person]] = {role: [] for role in roles}
-    rows = RoleHolder.objects.filter(role__in=holders, during__contains=timezone.now(), person__is_active=True)
-    for row in rows.select_related("person", "role").order_by("person__username"):
-        holders[row.role].append(row.person)
+    by_pk = {role.pk: role for role in roles}
+    holders: dict[Role, list[Person]] = {role: [] for role in by_pk.values()}
+    for row in signers_by_role(tuple(sorted(by_pk)))[0]:
+        holders[by_pk[row.role_id]].append(row.person)
     return holders
+
+
+@once_a_look
+def signers_by_role(roles: tuple[int, ...]) -> tuple[list[RoleHolder], list[Deputy]]:
+    """Who holds the roles with these keys now, by login, and who stands in there; one query."""
+    holders, standing_in = together(*who_signs(roles))
+    return holders, standing_in
+
+
+def who_signs(roles: Collection[int] | QuerySet[Any]) -> list[Wanted]:
+    """Holders and deputyships of the roles with these keys, to be asked for together with other rows."""
+    held = RoleHolder.objects.filter(role__in=roles, during__contains=timezone.now(), person__is_active=True)
+    stands_in = acting(Deputy.objects.filter(role__in=roles))
+    return [
+        Wanted(held.order_by("person__username"), ("role_id", "person_id"), ("person",)),
+        Wanted(stands_in.order_by("pk"), ("role_id", "principal_id", "deputy_id"), ("principal", "deputy")),
+    ]
 
 
 def roles_held_by(people: Collection[Person]) -> dict[int, list[Role]]:
@@ -78,8 +97,10 @@ def _mandates_of(person: Person) -> tuple[Mandate, ...]:
 
 def deputies_of(roles: Iterable[Role]) -> dict[Role, list[Deputy]]:
     """Each of the roles -> the deputyships that give power now; `principal` and `deputy` come with the rows."""
-    deputies: dict[Role, list[Deputy]] = {role: [] for role in roles}
-    for row in acting(Deputy.objects.filter(role__in=deputies)).order_by("pk"):
+    by_pk = {role.pk: role for role in roles}
+    deputies: dict[Role, list[Deputy]] = {role: [] for role in by_pk.values()}
+    for row in signers_by_role(tuple(sorted(by_pk)))[1]:
+        row.role = by_pk[row.role_id]
         deputies[row.role].append(row)
     return deputies
 

@@ -12,6 +12,7 @@ from allocations import capacity
 from allocations.capacity import Booking, Shortage, SplitTerm, Timeline
 from allocations.models import Division, Split
 from allocations.queries.bookings import NOTHING, Promised, promised
+from allocations.queries.look import once_a_look
 from inventory import queries as facts
 from inventory.models import GpuModel
 
@@ -150,11 +151,17 @@ def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffec
     return effects
 
 
+@once_a_look
+def divisions_of_lab() -> tuple[Division, ...]:
+    """All divisions in their order."""
+    return tuple(Division.objects.all())
+
+
 def _capacities(
     models: Iterable[GpuModel] | None, at: datetime, splits: Sequence[tuple[datetime, Percents]]
 ) -> list[ModelCapacity]:
     models = list(GpuModel.objects.order_by("name") if models is None else models)
-    divisions = list(Division.objects.all())
+    divisions = divisions_of_lab()
     here, out = facts.healthy_counts(), _outages()
     found = promised(models, at=at)
     return [
@@ -170,7 +177,7 @@ def _capacities(
 
 
 def _capacity(
-    model: GpuModel, healthy: Timeline, divisions: list[Division], found: Promised, terms: list[SplitTerm]
+    model: GpuModel, healthy: Timeline, divisions: Sequence[Division], found: Promised, terms: list[SplitTerm]
 ) -> ModelCapacity:
     keys = [(model.pk, division.pk) for division in divisions]
     lines = [found.inside.get(key, NOTHING) for key in keys]

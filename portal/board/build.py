@@ -3,42 +3,62 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from allocations import grants
 from allocations.desk import Ask, Judgement, Suggestion, judge
 from allocations.models import Division
-from allocations.queries import desk
 from inventory.models import GpuModel
-from portal.board.budget import WEEK, WEEKS, Budget, budget_of
-from portal.board.rows import Row, Viewer, rows_of
+from portal.board.budget import WEEK, WEEKS, Budget
+from portal.board.facts import Facts
+from portal.board.promises import Promise, without
+from portal.board.rows import Row, rows_of
 from portal.board.weeks import CHART_HEIGHT, Week, weeks_of
 from portal.board.words import day_of, left_of, numbers_of, words
 from portal.forms.desk import Marks
 from portal.templatetags.allot import number
 
-MOST_ROWS = 200  # what one sitting can weigh against each other; those that wait longest
 HEADROOM = 1.25  # what stands over the share must be seen over it
 
 
 @dataclass
 class Board:
-    """All that the desk shows of one budget. `left_gpus` is what the tightest moment of the 26 weeks leaves."""
+    """All that the desk shows of one budget. `left_gpus` is what the tightest moment of the 26 weeks leaves.
 
-    division: Division
-    model: GpuModel
+    `budget` is what the facts say, without the grants that somebody left out.
+    """
+
+    facts: Facts
     budget: Budget
     rows: list[Row]
-    more: int
+    promises: list[Promise]
     top: float
     weeks: list[Week]
     judgement: Judgement
     summary: str
     left_gpus: int
     suggestion: "Told | None" = None
+
+    @property
+    def division(self) -> Division:
+        """Whose budget it is."""
+        return self.facts.division
+
+    @property
+    def model(self) -> GpuModel:
+        """The GPU model of the budget."""
+        return self.facts.model
+
+    @property
+    def more(self) -> int:
+        """How many wait beside the rows."""
+        return self.facts.more
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether somebody left grants out of the budget."""
+        return any(each.is_ended for each in self.promises)
 
     @property
     def asks(self) -> list[Ask]:
@@ -54,12 +74,15 @@ class Board:
     def data(self) -> dict[str, Any]:
         """The same for the browser: stretches and asks, as small as they can be."""
         return {
-            "room": self.budget.room,
-            "promised": self.budget.promised,
+            "room": self.facts.budget.room,
+            "promised": self.facts.budget.promised,
             "days": [day_of(edge) for edge in self.budget.edges],
             "asks": [
-                [row.key, row.ask.first, row.ask.last, row.ask.gpus, row.ask.least, row.pitch.days] for row in self.rows
+                [row.key, row.ask.first, row.ask.last, row.ask.gpus, row.ask.least, row.pitch.terms.days]
+                for row in self.rows
             ],
+            "promises": [[each.key, each.first, each.last, each.gpus] for each in self.promises],
+            "ended": [each.key for each in self.promises if each.is_ended],
             "weeks": [[week.first, week.last, week.label, week.grants] for week in self.weeks],
             "top": self.top,
             "height": CHART_HEIGHT,
@@ -77,28 +100,22 @@ class Told:
     left_out: list[tuple[int, str, str]]
 
 
-def board_of(viewer: Viewer, division: Division, model: GpuModel, marks: Marks, *, now: datetime) -> Board:
+def board_of(facts: Facts, marks: Marks) -> Board:
     """The board as the person has marked it; what is taken is judged in the order of the ranks."""
-    waiting = viewer.competing.filter(model=model, project__division=division)
-    found = list(waiting.prefetch_related("roles", "sign_offs")[: MOST_ROWS + 1])
-    pitches = found[:MOST_ROWS]
-    times = {pitch.pk: grants.promised_time(pitch.start_on, pitch.days, now=now) for pitch in pitches}
-    budget = budget_of(division, model, times, now)
-    rows = rows_of(viewer, pitches, times, budget, marks)
+    budget, promises = without(facts.budget, facts.given, marks.ended)
+    rows = rows_of(facts, budget, marks)
     taken = {row.key: row.gpus for row in rows if row.is_taken}
     judgement = judge(budget.room, [row.ask for row in rows], taken)
-    horizon = bisect_left(budget.edges, now + WEEKS * WEEK)
+    horizon = bisect_left(budget.edges, facts.now + WEEKS * WEEK)
     limits = [max(a + max(b, 0), a) for a, b in zip(budget.promised, budget.room, strict=True)][:horizon]
     top = max([1, *limits]) * HEADROOM
-    given = list(desk.promised_grants(division, model, start=now, end=now + WEEKS * WEEK))
     board = Board(
-        division=division,
-        model=model,
+        facts=facts,
         budget=budget,
         rows=rows,
-        more=waiting.count() - MOST_ROWS if len(found) > MOST_ROWS else 0,
+        promises=promises,
         top=top,
-        weeks=weeks_of(budget, judgement.left, given, now, top),
+        weeks=weeks_of(budget, judgement.left, facts.given, facts.now, top),
         judgement=judgement,
         summary=_summary(rows, budget, judgement),
         left_gpus=min(judgement.left[:horizon]),

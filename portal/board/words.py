@@ -28,6 +28,7 @@ def words() -> dict[str, str]:
         "sign": _("You approve %(approve)s and decline %(decline)s."),
         "others": _("%(n)s marked ones wait for others' signatures and stay as they are."),
         "none": _("Nothing to decide is marked."),
+        "loading": _("Opens ..."),
         "moved": _("%(title)s is now number %(n)s."),
     }
 

@@ -1,7 +1,7 @@
 """What a decider has marked on the desk: ranks, numbers, reasons, what is taken and what is declined."""
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.http import QueryDict
@@ -17,13 +17,17 @@ class Seen:
 
 @dataclass(frozen=True)
 class Marks:
-    """By the pitch's public id, as typed; what cannot be read is as if it was not there."""
+    """By the pitch's public id, as typed; what cannot be read is as if it was not there.
+
+    `ended`: the public ids of grants that are left out of the budget to see what would fit then.
+    """
 
     ranks: dict[str, str] = field(default_factory=dict)
     gpus: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     taken: dict[str, Seen] = field(default_factory=dict)
     declined: dict[str, Seen] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, typed: QueryDict) -> Self:
@@ -34,6 +38,22 @@ class Marks:
             reasons=_by_key(typed, "reason-"),
             taken=_seen(typed.getlist("take")),
             declined=_seen(typed.getlist("decline")),
+            ended=frozenset(key for key in typed.getlist("end") if _is_uuid(key)),
+        )
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The marks as a scenario keeps them: what is taken and ended, ranks and numbers; no reasons, no roles."""
+        return {"taken": list(self.taken), "ended": sorted(self.ended), "ranks": self.ranks, "gpus": self.gpus}
+
+    @classmethod
+    def from_kept(cls, kept: dict[str, Any]) -> Self:
+        """What a scenario kept; whose turn it is, the board says."""
+        return cls(
+            ranks=kept.get("ranks", {}),
+            gpus=kept.get("gpus", {}),
+            taken={key: Seen(0, "") for key in kept.get("taken", [])},
+            ended=frozenset(kept.get("ended", [])),
         )
 
     def rank_of(self, key: str, place: int) -> int:

@@ -20,6 +20,7 @@ from portal.views import (
     pitches,
     projects,
     queue,
+    scenarios,
     splits,
 )
 
@@ -47,6 +48,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("desk/", desk.desk, name="desk"),
     path("desk/try/", desk.desk_try, name="desk_try"),
     path("desk/decide/", desk.desk_decide, name="desk_decide"),
+    path("desk/seen/", desk.desk_seen, name="desk_seen"),
+    path("desk/scenarios/", scenarios.scenario_save, name="scenario_save"),
+    path("desk/scenarios/<uuid:public_id>/drop/", scenarios.scenario_drop, name="scenario_drop"),
+    path("pitches/<uuid:public_id>/opened/", desk.pitch_opened, name="pitch_opened"),
     path("desk/minutes/", minutes.desk_minutes, name="desk_minutes"),
     path("desk/minutes.md", minutes.desk_minutes_file, name="desk_minutes_file"),
     path("split/", splits.split, name="split"),

@@ -96,3 +96,38 @@ def test_the_browser_and_the_server_judge_alike(visit, lab):
             [list(judged.left), [[f.fits, f.short_gpus, f.free_gpus, f.at, list(f.displaces)] for f in findings]]
         )
     assert found == json.loads(json.dumps(expected))
+
+
+def test_an_approver_decides_five_pitches_by_keyboard_alone(visit, lab):
+    _lab_with(lab, 8, 8, 8, 8, 8)
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.keyboard.press("j")
+        for _number in range(3):
+            page.keyboard.press("a")
+        page.keyboard.press("l")
+        page.keyboard.type("5")
+        page.keyboard.press("Enter")
+        page.keyboard.press("j")
+        page.keyboard.press("d")
+        page.keyboard.type("Not before the baseline.")
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-desk-sign]")).to_have_text("You approve 4 and decline 1.")
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-desk-decide]")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".desk-outcome")).to_have_count(5)
+        focused = page.evaluate("document.activeElement.id")
+
+        assert page.locator(".desk-outcome.is-refused").count() == 0
+        assert (focused, session.complaints) == ("outcomes-title", [])
+
+    signed = SignOff.objects.order_by("pitch__title").values_list("pitch__title", "verdict", "gpus", "reason")
+    assert list(signed) == [
+        ("Pitch 1", "approve", 8, ""),
+        ("Pitch 2", "approve", 8, ""),
+        ("Pitch 3", "approve", 8, ""),
+        ("Pitch 4", "approve", 5, ""),
+        ("Pitch 5", "decline", 8, "Not before the baseline."),
+    ]

@@ -8,8 +8,10 @@
   let data = null;
   let asks = new Map();
   let current = "";
+  let now = { room: [], promised: [] };
 
   const rows = () => [...desk.querySelectorAll(".desk-row")];
+  const detailOf = (row) => (row.nextElementSibling?.matches(".desk-detail") ? row.nextElementSibling : null);
   const rowOf = (key) => desk.querySelector(`.desk-row[data-key-of="${CSS.escape(key)}"]`);
   const keyOf = (row) => row.dataset.keyOf;
   const part = (row, name) => row.querySelector(`[name="${name}"], [name="${name}-${keyOf(row)}"]`);
@@ -21,6 +23,7 @@
     data = source ? JSON.parse(source.textContent) : null;
     if (!data) return;
     asks = new Map(data.asks.map(([key, first, last, gpus, least, days]) => [key, { key, first, last, gpus, least, days }]));
+    for (const row of rows()) row.draggable = true;
     if (!rowOf(current)) current = "";
     if (current) putCursor(rowOf(current), { quietly: true });
     recompute();
@@ -33,10 +36,24 @@
     return /^\d{1,9}$/.test(typed) ? Math.min(Math.max(Number(typed), 1), ask.gpus) : ask.gpus;
   }
 
+  // the budget without the grants that are left out
+  function budget() {
+    const [room, promised] = [data.room.slice(), data.promised.slice()];
+    for (const [key, first, last, gpus] of data.promises) {
+      if (!desk.querySelector(`[name="end"][value="${CSS.escape(key)}"]`)?.checked) continue;
+      for (let stretch = first; stretch < last; stretch += 1) {
+        room[stretch] += gpus;
+        promised[stretch] -= gpus;
+      }
+    }
+    return { room, promised };
+  }
+
   function recompute() {
     const shown = rows();
+    now = budget();
     const taken = new Map(shown.filter((row) => part(row, "take").checked).map((row) => [keyOf(row), gpusOf(row)]));
-    const judged = window.allotDesk.judge(data.room, shown.map((row) => asks.get(keyOf(row))), taken);
+    const judged = window.allotDesk.judge(now.room, shown.map((row) => asks.get(keyOf(row))), taken);
     const ranks = new Map(shown.map((row, place) => [keyOf(row), place + 1]));
     for (const row of shown) showRow(row, judged.findings.get(keyOf(row)), ranks, taken);
     const tightest = showWeeks(judged.left);
@@ -67,10 +84,11 @@
       let at = first;
       for (let stretch = first + 1; stretch < last; stretch += 1) if (left[stretch] < left[at]) at = stretch;
       tightest = Math.min(tightest, left[at]);
-      const promised = data.promised[at];
-      const limit = Math.max(0, promised + data.room[at]);
-      const total = promised + data.room[at] - left[at];
+      const promised = now.promised[at];
+      const limit = Math.max(0, promised + now.room[at]);
+      const total = promised + now.room[at] - left[at];
       const column = desk.querySelector(`.desk-week[data-week="${week}"]`);
+      box(column.querySelector(".promised"), 0, Math.min(promised, limit));
       box(column.querySelector(".taken"), Math.min(promised, limit), Math.min(total, limit));
       box(column.querySelector(".over"), limit, total);
       column.querySelector("title").textContent = weekSays(week, left, at);
@@ -81,7 +99,7 @@
   }
 
   function weekSays(week, left, at) {
-    const words = { day: data.weeks[week][2], promised: number(data.promised[at]), taken: number(data.room[at] - left[at]), left: leftSays(left[at]) };
+    const words = { day: data.weeks[week][2], promised: number(now.promised[at]), taken: number(now.room[at] - left[at]), left: leftSays(left[at]) };
     return `${say("week", words)} ${data.weeks[week][3]}`;
   }
 
@@ -111,7 +129,7 @@
     if (!line) return;
     let summary = data.words.nothing;
     if (taken.size) {
-      const peak = Math.max(...data.room.map((room, at) => room - judged.left[at]));
+      const peak = Math.max(...now.room.map((room, at) => room - judged.left[at]));
       const hours = [...taken].reduce((sum, [key, gpus]) => sum + gpus * asks.get(key).days * HOURS_A_DAY, 0);
       const out = [...taken.keys()].filter((key) => !judged.findings.get(key).fits).length;
       summary = say("summary", { n: taken.size, peak: number(peak), hours: number(hours), left: leftSays(Math.min(...judged.left)) });
@@ -164,9 +182,34 @@
 
   function move(row, before) {
     const body = row.parentElement;
+    for (const detail of body.querySelectorAll(".desk-detail")) detail.remove();
     if (before) body.insertBefore(row, before);
     else body.append(row);
     number_rows();
+  }
+
+  function shift(row, by) {
+    const shown = rows();
+    const place = shown.indexOf(row) + by;
+    if (place < 0 || place >= shown.length) return;
+    move(row, by < 0 ? shown[place] : shown[place + 1]);
+    putCursor(row);
+  }
+
+  // ---- the whole text of a pitch and the record of those who ask, under its row; the server notes that it was open
+  function openDetail(row) {
+    const detail = document.createElement("tr");
+    detail.className = "desk-detail";
+    const cell = document.createElement("td");
+    cell.colSpan = row.cells.length;
+    cell.setAttribute("aria-live", "polite");
+    cell.textContent = data.words.loading;
+    detail.append(cell);
+    row.after(detail);
+    const csrfmiddlewaretoken = desk.querySelector("[name=csrfmiddlewaretoken]").value;
+    const address = `${desk.dataset.pitches}${keyOf(row)}/opened/`;
+    window.htmx.ajax("POST", address, { target: cell, swap: "innerHTML", values: { desk: "1", csrfmiddlewaretoken } })
+      .then(() => row.querySelector("[data-desk-unopened]")?.remove());
   }
 
   function rankTyped(row) {
@@ -197,12 +240,13 @@
     decline: (row) => {
       if (mark(row, "decline", true)) part(row, "reason").focus();
     },
-    why: (row) => {
-      const why = row.querySelector(".desk-why");
-      why.open = !why.open;
+    open: (row) => {
+      const detail = detailOf(row);
+      if (detail) detail.remove();
+      else openDetail(row);
     },
-    up: (row) => row.previousElementSibling && (move(row, row.previousElementSibling), putCursor(row)),
-    down: (row) => row.nextElementSibling && (move(row, row.nextElementSibling.nextElementSibling), putCursor(row)),
+    up: (row) => shift(row, -1),
+    down: (row) => shift(row, 1),
   };
 
   function act(name) {
@@ -224,6 +268,7 @@
   desk.addEventListener("change", (event) => {
     const row = event.target.closest(".desk-row");
     if (event.target.matches("[data-desk-week]")) readOut();
+    if (event.target.name === "end") recompute();
     if (!row) return;
     if (event.target.name === "take" || event.target.name === "decline") mark(row, event.target.name, event.target.checked);
     if (event.target.name.startsWith("rank-")) rankTyped(row);
@@ -300,7 +345,8 @@
     if (!dragged || !target || target === dragged) return;
     event.preventDefault();
     const below = event.clientY > target.getBoundingClientRect().top + target.offsetHeight / 2;
-    move(dragged, below ? target.nextElementSibling : target);
+    const shown = rows();
+    move(dragged, below ? shown[shown.indexOf(target) + 1] : target);
     dragged = null;
   });
 
