@@ -88,8 +88,10 @@ def _why_barred(person: Person, pitch: Pitch) -> str:
 
 def _has_interest(person: Person, pitch: Pitch) -> bool:
     """Whether the person pitched it, stepped aside from it, or works in its project."""
-    is_member = _may(person, "view_project", pitch.project) or pitch.project.lead_id == person.pk
-    return pitch.pitcher_id == person.pk or is_member or pitch.recusals.filter(person=person).exists()
+    if person.pk in (pitch.pitcher_id, pitch.project.lead_id):
+        return True
+    stepped_aside = any(recusal.person_id == person.pk for recusal in pitch.recusals.all())
+    return stepped_aside or _may(person, "view_project", pitch.project)
 
 
 def _sets_deputy(person: Person, row: Deputy) -> bool:

@@ -57,9 +57,12 @@ def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
 
 def grants_visible_to(person: Person) -> QuerySet[Grant]:
     """Grants of the projects that the person sees, and those with a change that the person was asked to sign."""
-    roles = [mandate.role for mandate in mandates_of(person)]
-    asked = GrantChange.roles.through.objects.filter(grantchange__grant=OuterRef("pk"), role__in=roles)
-    seen = Grant.objects.filter(_in_sight(person, roles_of(person), "project__") | Q(Exists(asked)))
+    mandates = mandates_of(person)
+    own = [mandate.role for mandate in mandates if mandate.is_own]
+    asked = GrantChange.roles.through.objects.filter(
+        grantchange__grant=OuterRef("pk"), role__in={mandate.role for mandate in mandates}
+    )
+    seen = Grant.objects.filter(_in_sight(person, own, "project__") | Q(Exists(asked)))
     return seen.select_related("project__division", "project__lead", "pitch__pitcher", "model", "issued_by", "ended_by")
 
 

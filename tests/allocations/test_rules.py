@@ -1,11 +1,13 @@
 """Every door tried by everybody: who may do what to which row."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
 from allocations import queries, rules
 from allocations.errors import NotAllowed
-from allocations.models import Deputy, Person, PitchRole, Project, Split
+from allocations.models import Deputy, GrantChange, Loan, Person, PitchRole, Project, Split, SplitException
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +34,21 @@ DOORS = {
     "propose_split": ("", {"ceo", "ceo-applications"}),
     "sign_split": ("split", {"ceo", "ceo-applications"}),
     "withdraw_split": ("split", {"ceo", "ceo-applications"}),
+    "ask_extension": ("grant", {"lead", "pitcher", "team-mate"}),
+    "ask_change": ("grant", RESEARCH),
+    "sign_change": ("change", {"chief-scientist", "research-head"}),
+    "answer_change": ("change", {"lead"}),
+    "withdraw_change": ("change", {"pitcher", "lead"}),
+    "grant_emergency": ("pitch", RESEARCH),
+    "answer_result": ("grant", {"lead"}),
+    "propose_exception": ("division", RESEARCH),
+    "sign_exception": ("exception", {"ceo", "ceo-applications"}),
+    "withdraw_exception": ("exception", {"ceo", "ceo-applications", "chief-scientist"}),
+    "propose_loans": ("", DECIDERS | {"ops", "lead", "applied-lead"}),
+    "propose_loan": ("pair", DECIDERS | {"ops", "lead", "applied-lead"}),
+    "answer_loan": ("loan", {"lead"}),
+    "withdraw_loan": ("loan", {"ops", "applied-lead"}),
+    "return_loan": ("loan", {"ops", "applied-lead"}),
     "create_project": ("", {"ops", "admin"}),
     "back_date": ("", {"ops"}),
     "see_deputies": ("", DECIDERS | {"admin"}),
@@ -50,11 +67,24 @@ DOORS = {
 def rows(lab):
     split = factories.split(state=Split.State.PROPOSED, by=lab.ceo)
     split.roles.set([lab.role("ceo"), lab.role("ceo-applications")])
+    now, grant = timezone.now(), factories.grant(lab.project)
+    change = GrantChange.objects.create(
+        grant=grant, kind="extend", days=9, reason="More.", asked_by=lab.pitcher, asked_at=now
+    )
+    change.roles.set([lab.role("chief-scientist"), lab.role("research-head")])
+    terms = {"model": grant.model, "gpus": 8, "starts_at": now, "ends_at": now + timedelta(days=1), "proposed_at": now}
+    exception = SplitException.objects.create(division=lab.research, proposed_by=lab.chief, **terms)
+    exception.roles.set([lab.role("ceo"), lab.role("ceo-applications")])
     return {
         "": None,
         "pitch": factories.submitted(lab.project, lab.pitcher),
         "project": lab.project,
-        "grant": factories.grant(lab.project),
+        "grant": grant,
+        "change": change,
+        "division": lab.research,
+        "exception": exception,
+        "pair": (lab.project, lab.applied_project),
+        "loan": Loan.objects.create(lender=lab.project, borrower=lab.applied_project, proposed_by=lab.ops, **terms),
         "split": split,
         "deputyship": Deputy(principal=lab.chief, deputy=lab.stranger, role=lab.role("chief-scientist")),
     }

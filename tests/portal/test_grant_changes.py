@@ -218,3 +218,9 @@ class TestLoans:
 
         with django_assert_max_num_queries(15):
             client.get("/loans/")
+
+
+def test_what_was_promised_and_not_delivered_stands_on_the_page(page, lab, grant):
+    Grant.objects.update(starts_at=timezone.now() - 2 * DAY)
+
+    assert "64 GPU-days" in page("lead", path(grant)).content.decode()
