@@ -87,6 +87,7 @@ def plan_undo(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def plan_commit(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The plan holds. Where something changed since the person looked, the page shows that beside it."""
+    rules.require(request.user, "commit_plan")
     row = _plan(public_id)
     form = CommitForm(request.POST)
     if not form.is_valid():
