@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from allocations import grants, queries, rules, turns
 from allocations.errors import BadTerms, NotAllowed, WrongState
-from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.locks import lock_quotas, lock_row, lock_shares, one_at_a_time
 from allocations.models import Grant, GrantChange, Person, Pitch, Policy, Role
 from allocations.notify import page, tell
 from inventory import trail
@@ -34,6 +34,7 @@ def grant_emergency(*, pitch: Pitch, by: Person, reason: str) -> Grant:
     roles, ratify_by = _ratification(pitch, by)
     terms, now = pitch.terms, timezone.now()
     lock_shares(terms.model)
+    lock_quotas(pitch.project)
     starts_at, ends_at = grants.promised_time(terms.start_on, terms.days, now=now)
     grants.require_room(
         project=pitch.project, model=terms.model, gpus=terms.gpus, starts_at=starts_at, ends_at=ends_at,

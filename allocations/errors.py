@@ -45,6 +45,12 @@ class OverShare(AllocationsError):
     code = "over_share"
 
 
+class OverQuota(AllocationsError):
+    """The project's quota does not hold this promise at some instant."""
+
+    code = "over_quota"
+
+
 class OverCapacity(AllocationsError):
     """The healthy GPUs of that model do not hold all promises at some instant."""
 

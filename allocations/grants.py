@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from allocations import queries, rules
 from allocations.capacity import Booking, Kind, Shortage
 from allocations.days import day_of, last_day, plus_days, start_of
-from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, Stale, WrongState
-from allocations.locks import lock_row, lock_shares, one_at_a_time
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverQuota, OverShare, Stale, WrongState
+from allocations.locks import lock_quotas, lock_row, lock_shares, one_at_a_time
 from allocations.models import Grant, Person, Pitch, Project, SignOff
 from allocations.notify import page, tell
 from inventory import trail
@@ -49,6 +49,7 @@ def _promise(pitch: Pitch, by: Person) -> Grant:
     terms, now = pitch.terms, timezone.now()
     _require_all_signed(pitch)
     lock_shares(terms.model)
+    lock_quotas(pitch.project)
     starts_at, ends_at = require_room_for(pitch, now=now)
     grant = Grant.objects.create(
         pitch=pitch, project=pitch.project, model=terms.model, gpus=terms.gpus, whole_nodes=pitch.whole_nodes,
@@ -131,9 +132,10 @@ def require_room(
     """So many GPUs could be promised to the project at each instant of that time; locks nothing.
 
     `above_share`: those who sign asks above the share have signed, so that only what is healthy bounds it.
-    Raises OverShare or OverCapacity with the numbers of the worst stretch.
+    Raises OverQuota, or OverShare or OverCapacity with the numbers of the worst stretch.
     """
     ask = Booking(starts_at, ends_at, gpus)
+    _require_quota(project, ask)
     room = queries.capacity_of(model, at=starts_at)
     short = room.shortage_of_all(ask) if above_share else room.shortage(project.division, ask)
     if short is None:
@@ -158,6 +160,22 @@ def require_room(
         )
     raise OverCapacity(
         _("%(left)s of %(limit)s healthy %(model)s are left %(when)s; you asked for %(asked)s.") % numbers, **facts
+    )
+
+
+def _require_quota(project: Project, ask: Booking) -> None:
+    over = queries.over_the_quota(project, ask)
+    if over is None:
+        return
+    numbers = {
+        "project": project.name, "quota": over.quota_gpus, "promised": over.promised_gpus, "asked": ask.gpus,
+        "when": spoken(day_of(over.at, site_zone())),
+    }  # fmt: skip
+    message = _(
+        "%(project)s has a quota of %(quota)s GPUs; %(promised)s are promised on %(when)s, you asked for %(asked)s."
+    )
+    raise OverQuota(
+        message % numbers, quota_gpus=over.quota_gpus, promised_gpus=over.promised_gpus, asked_gpus=ask.gpus, at=over.at
     )
 
 

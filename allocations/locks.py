@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from allocations.errors import Stale
-from allocations.models import Division, Share, Target
+from allocations.models import Division, Project, ProjectTerms, Share, Target
 from inventory.models import GpuModel
 
 P = ParamSpec("P")
@@ -58,3 +58,9 @@ def lock_target() -> Target:
     """The one target, as it is now; commits of plans are made one at a time until the transaction ends."""
     Target.objects.get_or_create(pk=1)
     return Target.objects.select_for_update().get(pk=1)
+
+
+def lock_quotas(project: Project) -> None:
+    """Promises to a project with a quota are made one at a time, whatever the model; after `lock_shares`."""
+    rows = ProjectTerms.objects.filter(project=project, quota_gpus__isnull=False).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk"))

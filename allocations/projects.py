@@ -187,8 +187,9 @@ def set_terms(
     priority: int,
     starts_at: datetime,
     reason: str,
+    until: datetime | None = None,
 ) -> ProjectTerms:
-    """These terms hold from `starts_at` until the next ones; those in force at that instant end there.
+    """These terms hold from `starts_at` until `until` or the next ones; those in force at that instant end there.
 
     Locks the project. Raises NotAllowed, BadTerms for a time that has passed or that other terms begin at.
     """
@@ -198,6 +199,9 @@ def set_terms(
         raise BadTerms(_("The guarantee is 0 or more and not above the quota."), field="guarantee_gpus")
     lock_row(project)
     starts_at = _not_before_now(starts_at)
+    if until is not None and until <= starts_at:
+        raise BadTerms(_("Terms end after they begin."), field="until")
+    _require_reachable(until, "until")
     if project.terms.filter(during__startswith=starts_at).exists():
         raise BadTerms(_("Other terms begin at that instant."), field="starts_at")
     before = project.terms.filter(during__contains=starts_at).first()
@@ -205,13 +209,14 @@ def set_terms(
     if before:
         before.during = DateTimeTZRange(before.during.lower, starts_at)
         before.save(update_fields=["during"])
+    ends = [end for end in (until, following.during.lower if following else None) if end is not None]
     terms = ProjectTerms.objects.create(
-        project=project, during=DateTimeTZRange(starts_at, following.during.lower if following else None),
+        project=project, during=DateTimeTZRange(starts_at, min(ends, default=None)),
         guarantee_gpus=guarantee_gpus, protected=protected, quota_gpus=quota_gpus, priority=priority,
         reason=reason.strip(), signed_by=by,
     )  # fmt: skip
     trail.record(
-        "project.terms", project, by=by, reason=reason, starts_at=starts_at,
+        "project.terms", project, by=by, reason=reason, starts_at=starts_at, until=terms.during.upper,
         before=_said(before) if before else {}, after=_said(terms),
     )  # fmt: skip
     return terms

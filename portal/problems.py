@@ -26,6 +26,7 @@ STATUSES: dict[type[Exception], tuple[int, str | Promise, str | Promise]] = {
     refused.WrongState: (409, _("That step is not open any more"), LOOK_AGAIN),
     refused.Stale: (409, _("Somebody was first"), LOOK_AGAIN),
     refused.OverShare: (409, _("Over the share"), _("Ask for fewer, for later, or for another split.")),
+    refused.OverQuota: (409, _("Over the quota"), _("Ask for fewer, or a decider for other terms of the project.")),
     refused.OverCapacity: (409, _("More than there is"), _("Ask for fewer, or for later.")),
     refused.Uncovered: (409, _("The plan forgets open moves"), _("Propose the plan again.")),
     refused.NothingToPlan: (409, _("Nothing to plan"), LOOK_AGAIN),

@@ -11,7 +11,7 @@ from allocations.changes.common import require_promised
 from allocations.days import plus_days
 from allocations.errors import WrongState
 from allocations.grants import site_zone
-from allocations.locks import lock_row, lock_shares
+from allocations.locks import lock_quotas, lock_row, lock_shares
 from allocations.models import Grant, GrantChange, Person, Project
 from inventory import trail
 
@@ -25,6 +25,7 @@ def take_effect(change: GrantChange, *, by: Person) -> dict[str, Any]:
     """
     grant = change.grant
     lock_shares(grant.model)
+    lock_quotas(grant.project)
     lock_row(grant)
     require_promised(grant)
     effects = {

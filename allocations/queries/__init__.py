@@ -102,16 +102,19 @@ from allocations.queries.signers import (
     signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
+from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
     "DivisionCapacity",
+    "Guarantees",
     "Lane",
     "LookAlike",
     "Mandate",
     "ModelCapacity",
     "ModelGpus",
     "Needed",
+    "OverTheQuota",
     "Percents",
     "Signing",
     "SplitEffect",
@@ -137,6 +140,7 @@ __all__ = [
     "fast_lanes_for",
     "gpu_hours_of",
     "grants_visible_to",
+    "guarantees_of",
     "holders_of",
     "holders_to_stand_in_for",
     "holdings_now",
@@ -161,6 +165,7 @@ __all__ = [
     "one_look",
     "open_lane",
     "open_moves",
+    "over_the_quota",
     "overdue_roles",
     "people_of",
     "people_with",
@@ -192,6 +197,7 @@ __all__ = [
     "splits_visible",
     "splits_waiting_for",
     "target",
+    "terms_of",
     "theirs",
     "unplaced",
     "unsigned_roles",

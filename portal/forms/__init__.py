@@ -13,7 +13,7 @@ from portal.forms.grants import (
 from portal.forms.lending import AnswerLoanForm, ExceptionForm, LoanForm
 from portal.forms.people import LeadForm, LetGoForm, MemberForm
 from portal.forms.pitches import PitchForm, ReasonForm, SignOffForm
-from portal.forms.projects import EndProjectForm, ResumeForm, WindDownForm
+from portal.forms.projects import EndProjectForm, ResumeForm, TermsForm, WindDownForm
 from portal.forms.splits import SignSplitForm, SplitForm
 
 __all__ = [
@@ -39,5 +39,6 @@ __all__ = [
     "SignOffForm",
     "SignSplitForm",
     "SplitForm",
+    "TermsForm",
     "WindDownForm",
 ]

@@ -90,6 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("loans/<uuid:public_id>/return/", loans.loan_return, name="loan_return"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.project, name="project"),
+    path("projects/<slug:slug>/terms/", projects.project_terms, name="project_terms"),
     path("projects/<slug:slug>/wind-down/", projects.project_wind_down, name="project_wind_down"),
     path("projects/<slug:slug>/resume/", projects.project_resume, name="project_resume"),
     path("projects/<slug:slug>/end/", projects.project_end, name="project_end"),

@@ -1,6 +1,7 @@
 """Projects: the list, the page of one, winding down, going on after all, ending."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -14,12 +15,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from allocations import projects as decisions
 from allocations import queries, rules
-from allocations.days import plus_days, start_of
+from allocations.days import day_of, plus_days, start_of
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
-from allocations.models import Project
+from allocations.models import Person, Project
 from allocations.queries.standing import standings_of, with_gpus
-from portal.forms import EndProjectForm, LeadForm, MemberForm, ResumeForm, WindDownForm
+from portal.forms import EndProjectForm, LeadForm, MemberForm, ResumeForm, TermsForm, WindDownForm
 from portal.pages import newest_first
 from portal.problems import refuse
 from portal.views.people import members_of
@@ -66,7 +67,9 @@ def _page(request: HttpRequest, row: Project, **typed: forms.Form) -> dict[str, 
         "may_edit_members": may_edit_members,
         "member_form": MemberForm(),
         "lead_form": LeadForm(members=members, initial={"person": row.lead_id}),
-        "terms": row.terms.filter(during__contains=now).select_related("signed_by").first(),
+        **_terms(row, person, now),
+        "terms_form": typed.get("terms_form") or _terms_form(row, now),
+        "loans": queries.loans_of(row),
         "grants": with_gpus(row.grants.filter(ends_at__gt=now)).select_related("model").order_by("ends_at"),
         "pitches": queries.pitches_visible_to(person).filter(project=row).order_by("-pk")[:RECENT_ROWS],
         "may_pitch": row.state == Project.State.ACTIVE and rules.can(person, "pitch_for", row),
@@ -77,6 +80,23 @@ def _page(request: HttpRequest, row: Project, **typed: forms.Form) -> dict[str, 
         "resume_form": typed.get("resume_form") or ResumeForm(prefix="resume"),
         "end_form": typed.get("end_form") or EndProjectForm(prefix="end"),
     }
+
+
+def _terms(row: Project, person: Person, now: datetime) -> dict[str, Any]:
+    """The terms in force, all that were signed, and for those who decide what is guaranteed against the share."""
+    signed = list(queries.terms_of(row))
+    may_set = row.state != Project.State.ENDED and rules.can(person, "set_terms", row)
+    capacities = queries.capacities_of(at=now) if may_set else []
+    return {
+        "terms": next((terms for terms in signed if now in terms.during), None),
+        "terms_signed": signed,
+        "may_set_terms": may_set,
+        "guarantees": queries.guarantees_of(row.division, capacities, at=now) if may_set else None,
+    }
+
+
+def _terms_form(row: Project, now: datetime) -> TermsForm:
+    return TermsForm(prefix="terms", initial={"starts_on": day_of(now, site_zone())})
 
 
 def _answer(
@@ -96,6 +116,27 @@ def _answer(
             status = refuse(form, refusal)
             row.refresh_from_db()
     return render(request, "projects/detail.html", _page(request, row, **{name: form}), status=status)
+
+
+@login_required
+@require_POST
+def project_terms(request: HttpRequest, slug: str) -> HttpResponse:
+    """Other terms hold from a day on; the history stays."""
+    form = TermsForm(request.POST, prefix="terms")
+
+    def decide(row: Project) -> str:
+        said, zone = dict(form.cleaned_data), site_zone()
+        last = said.pop("ends_on")
+        decisions.set_terms(
+            project=row,
+            by=request.user,
+            starts_at=start_of(said.pop("starts_on"), zone),
+            until=plus_days(start_of(last, zone), 1, zone) if last else None,
+            **said,
+        )
+        return _("Signed. The terms hold from that day.")
+
+    return _answer(request, slug, "set_terms", "terms_form", form, decide)
 
 
 @login_required
