@@ -37,7 +37,10 @@ class Place:
 PLACES = [
     Place("home", gettext_lazy("Home"), "home", frozenset({"home"})),
     Place(
-        "queue", gettext_lazy("Queue"), "inbox-stack", frozenset({"queue", "queue_item", "queue_history", "pitch_sign"})
+        "queue",
+        gettext_lazy("Queue"),
+        "inbox-stack",
+        frozenset({"queue", "queue_item", "queue_history", "queue_terms", "pitch_sign", "sign_off_undo"}),
     ),
     Place(
         "desk",

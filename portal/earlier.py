@@ -1,10 +1,14 @@
-"""The pitch that another one follows: how it was decided, by whom and why, and what the new one says otherwise."""
+"""What came before a pitch: the one that it follows, or what it said itself before a round of changes."""
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+from django import forms
+
 from allocations import asks, queries
-from allocations.models import Person, Pitch, SignOff
+from allocations import pitches as decisions
+from allocations.models import Person, Pitch, PitchRevision, SignOff
 from portal.forms import PitchForm
 
 
@@ -37,3 +41,37 @@ def earlier_of(pitch: Pitch, person: Person) -> Earlier | None:
     changed = asks.changes_between(before, pitch)
     changes = [Change(PitchForm.label_of(name), *pair) for name, pair in changed.items()]
     return Earlier(before, declines.first(), changes)
+
+
+@dataclass(frozen=True)
+class Revised:
+    """What a pitch said before its last round of changes, who asked for them and why, and what it says otherwise."""
+
+    revision: PitchRevision
+    asked: SignOff | None
+    changes: list[Change]
+
+
+def revised_of(pitch: Pitch) -> Revised | None:
+    """The pitch's last round of changes; None where nobody has asked for any."""
+    if pitch.round == 1 and pitch.state != Pitch.State.CHANGES:
+        return None
+    revision = pitch.revisions.order_by("-pk").first()
+    if revision is None:
+        return None
+    given = (each for each in pitch.sign_offs.all() if each.round == revision.round)
+    asked = next((each for each in given if each.verdict == SignOff.Verdict.CHANGES), None)
+    changed = decisions.changed_since(revision, pitch)
+    changes = [
+        Change(PitchForm.label_of(name), _read(name, before), _read(name, after))
+        for name, (before, after) in changed.items()
+    ]
+    return Revised(revision, asked, changes)
+
+
+def _read(name: str, text: str) -> Any:
+    """The text of a field as a value again where pages have a way to write it."""
+    if isinstance(PitchForm.base_fields.get(name), forms.BooleanField):
+        return text == str(True)
+    is_day = isinstance(PitchForm.base_fields.get(name), forms.DateField)
+    return date.fromisoformat(text) if is_day and text else text

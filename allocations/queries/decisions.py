@@ -85,18 +85,19 @@ def queue_of(person: Person) -> QuerySet[Pitch]:
     that the person holds, or stands in for. Neither the person nor whom it stands in for has pitched it, has stepped
     aside from it, or counts in this round already.
     """
-    return _signable_by(person).filter(state=Pitch.State.SUBMITTED).order_by("submitted_at", "pk")
+    return signable_by(person).filter(state=Pitch.State.SUBMITTED)
 
 
 def waitlist_of(person: Person) -> QuerySet[Pitch]:
-    """As `queue_of`, on the waitlists: nobody waits for an answer, but the person may sign; by list and rank."""
-    rows = _signable_by(person).filter(state=Pitch.State.WAITLISTED)
-    return rows.order_by("project__division_id", "model_id", "waitlist_rank")
+    """As `queue_of`, on the waitlists: nobody waits for an answer, but the person may sign; by rank."""
+    return signable_by(person).filter(state=Pitch.State.WAITLISTED)
 
 
-def _signable_by(person: Person) -> QuerySet[Pitch]:
-    rows = Pitch.objects.filter(_turn_of(mandates_of(person))).exclude(_barred(person))
-    return rows.select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
+def signable_by(person: Person) -> QuerySet[Pitch]:
+    """The queue of the person, the longest wait first, and after it its waitlists, by rank."""
+    rows = Pitch.objects.filter(_turn_of(mandates_of(person)), state__in=Pitch.SIGNABLE).exclude(_barred(person))
+    related = rows.select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
+    return related.order_by(F("waitlist_rank").asc(nulls_first=True), "submitted_at", "pk")
 
 
 def load_signatures(pitch: Pitch) -> Pitch:
@@ -111,7 +112,7 @@ def load_signatures(pitch: Pitch) -> Pitch:
         [pitch],
         beside,
         needed_roles=Wanted(PitchRole.objects.all(), related=["role"]),
-        sign_offs=Wanted(SignOff.objects.all(), related=["role", "person", "deputy_for"]),
+        sign_offs=Wanted(SignOff.objects.all(), related=["role", "person", "deputy_for", "model"]),
         recusals=Wanted(Recusal.objects.all(), related=["person"]),
     )
     if signers:

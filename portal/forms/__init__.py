@@ -12,9 +12,10 @@ from portal.forms.grants import (
 )
 from portal.forms.lending import AnswerLoanForm, ExceptionForm, LoanForm
 from portal.forms.people import LeadForm, LetGoForm, MemberForm
-from portal.forms.pitches import PitchForm, ReasonForm, SignOffForm
+from portal.forms.pitches import PitchForm, ReasonForm
 from portal.forms.projects import EndProjectForm, ResumeForm, TermsForm, WindDownForm
 from portal.forms.splits import SignSplitForm, SplitForm
+from portal.forms.verdicts import OfferAnswerForm, RankForm, SignOffForm
 
 __all__ = [
     "AnswerChangeForm",
@@ -31,7 +32,9 @@ __all__ = [
     "LetGoForm",
     "LoanForm",
     "MemberForm",
+    "OfferAnswerForm",
     "PitchForm",
+    "RankForm",
     "ReasonForm",
     "ResultForm",
     "ResumeForm",

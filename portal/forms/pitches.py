@@ -1,4 +1,4 @@
-"""The pitch as it is typed, the answer of a signer."""
+"""The pitch as it is typed."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from allocations.asks import Details
 from allocations.models import Project
 from allocations.models.decisions import Pitch
-from portal.forms.asking import MOST_GPUS, AskForm
+from portal.forms.asking import AskForm
 from portal.forms.details import (
     LABEL,
     details_as_typed,
@@ -91,26 +91,6 @@ class PitchForm(AskForm):
         named = self.data.get("project", "")
         found: Project | None = self.fields["project"].queryset.filter(pk=named).first() if named.isdecimal() else None  # type: ignore[attr-defined]
         return found
-
-
-class SignOffForm(forms.Form):
-    """A signer's answer; `round` is the round that the signer saw."""
-
-    APPROVE, LESS, DECLINE, RECUSE = "approve", "less", "decline", "recuse"
-
-    answer = forms.ChoiceField(
-        choices=[(APPROVE, ""), (LESS, ""), (DECLINE, ""), (RECUSE, "")], widget=forms.HiddenInput
-    )
-    round = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
-    role = forms.SlugField(widget=forms.HiddenInput)
-    gpus = forms.IntegerField(label=_("GPUs"), required=False, min_value=1, max_value=MOST_GPUS)
-    reason = reason_field(required=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        answer = self.data.get("answer")
-        self.fields["gpus"].required = answer == self.LESS
-        self.fields["reason"].required = answer in (self.DECLINE, self.RECUSE)
 
 
 class ReasonForm(forms.Form):

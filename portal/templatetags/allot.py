@@ -33,6 +33,9 @@ BAR_WIDTH = 1000  # user units of a bar's drawing, whatever its width on the pag
 LOOKS = {
     "draft": ("", "pencil"),
     "submitted": ("open", "clock"),
+    "changes": ("warn", "pencil-square"),
+    "offered": ("warn", "envelope-open"),
+    "waitlisted": ("open", "queue-list"),
     "granted": ("good", "check-circle"),
     "declined": ("bad", "x-circle"),
     "withdrawn": ("", "arrow-uturn-left"),
@@ -226,7 +229,8 @@ def money(amount: Decimal) -> SafeString:
 @register.filter
 def ask_gpu_hours(pitch: Any) -> int:
     """The GPU-hours of what lies on the table of a pitch."""
-    return int(pitch.offered_gpus * pitch.days * DAY_S // HOUR_S)
+    terms = pitch.terms
+    return int(terms.gpus * terms.days * DAY_S // HOUR_S)
 
 
 @register.filter
@@ -244,8 +248,10 @@ def overdue(pitch: Any) -> list[Any]:
 @register.filter
 def desk(pitch: Any) -> str:
     """On whose desk a pitch lies: the roles that have not signed this round; from prefetched roles and sign-offs."""
-    if pitch.state == "draft":
+    if pitch.state in ("draft", "changes", "offered"):
         return pitch.pitcher.name
+    if pitch.state == "waitlisted":
+        return _("waitlist, rank %(rank)s") % {"rank": pitch.waitlist_rank}
     if pitch.state != "submitted":
         return NOTHING
     signed = {sign_off.role_id for sign_off in pitch.sign_offs.all() if sign_off.round == pitch.round}
@@ -265,7 +271,8 @@ def said(value: object) -> object:
 @register.filter
 def stands_since(pitch: Any) -> datetime | None:
     """Since when a pitch stands as it does."""
-    return pitch.withdrawn_at or pitch.decided_at or pitch.submitted_at or pitch.created_at
+    offered_at = pitch.offered_at if pitch.state == "offered" else None
+    return pitch.withdrawn_at or pitch.decided_at or offered_at or pitch.submitted_at or pitch.created_at
 
 
 @register.simple_tag

@@ -4,6 +4,7 @@ from django.contrib.auth import views as auth
 from django.urls import URLPattern, URLResolver, path
 
 from portal.views import (
+    answers,
     demo,
     deputies,
     desk,
@@ -42,6 +43,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pitches/<uuid:public_id>/resubmit/", pitches.pitch_resubmit, name="pitch_resubmit"),
     path("pitches/<uuid:public_id>/withdraw/", pitches.pitch_withdraw, name="pitch_withdraw"),
     path("pitches/<uuid:public_id>/sign/", queue.pitch_sign, name="pitch_sign"),
+    path("pitches/<uuid:public_id>/answer/", answers.pitch_answer, name="pitch_answer"),
+    path("pitches/<uuid:public_id>/rank/", answers.pitch_rank, name="pitch_rank"),
+    path("queue/<uuid:public_id>/terms/", queue.queue_terms, name="queue_terms"),
+    path("queue/undo/<int:pk>/", answers.sign_off_undo, name="sign_off_undo"),
     path("queue/", queue.queue, name="queue"),
     path("queue/<uuid:public_id>/", queue.queue_item, name="queue_item"),
     path("queue/<uuid:public_id>/before/", queue.queue_history, name="queue_history"),

@@ -20,7 +20,7 @@ from allocations.days import day_of
 from allocations.errors import AllocationsError
 from allocations.grants import site_zone
 from allocations.models import Person, Pitch, Project, Role
-from portal.earlier import earlier_of
+from portal.earlier import earlier_of, revised_of
 from portal.forms import AskForm, PitchForm
 from portal.outlook import Outlook, outlook_as_typed
 from portal.problems import problem_of, refuse
@@ -74,6 +74,7 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
             status = refuse(form, refusal) if refusal else 422
     context = {"form": form, "pitch": draft.row, "draft": draft}
     context["earlier"] = earlier_of(draft.row, request.user) if draft.row else None
+    context["revised"] = revised_of(draft.row) if draft.row else None
     context |= {
         "alike": _alike_as_typed(form, request.user, draft.row),
         **_ask(form, initial, projects, request.user, draft.row),
@@ -128,7 +129,10 @@ def answer_to(request: HttpRequest, row: Pitch, is_final: bool) -> HttpResponse:
         roles = ", ".join(role.name for role in row.roles.all())
         messages.success(request, _("Submitted. It now waits for: %(roles)s.") % {"roles": roles})
         return redirect("pitch", row.public_id)
-    messages.success(request, _("Draft saved. Only you see it."))
+    is_draft = row.state == Pitch.State.DRAFT
+    messages.success(
+        request, _("Draft saved. Only you see it.") if is_draft else _("Saved. Submit it when it is done.")
+    )
     return redirect("pitch_edit", row.public_id)
 
 

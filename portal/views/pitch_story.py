@@ -57,22 +57,31 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
     queries.load_signatures(pitch)
     sign_offs, recusals, needed = list(pitch.sign_offs.all()), list(pitch.recusals.all()), queries.needed_by(pitch)
     holders = queries.holders_of(needed)
-    deputies = queries.deputies_of(needed) if pitch.state == Pitch.State.SUBMITTED else {}
+    is_open = pitch.state in Pitch.SIGNABLE
+    deputies = queries.deputies_of(needed) if is_open else {}
     signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}
-    is_open = pitch.state == Pitch.State.SUBMITTED
     barred = {pitch.pitcher_id, *(recusal.person_id for recusal in recusals), *queries.people_of(signed.values())}
     left = {role: [person for person in holders[role] if person.pk not in barred] for role in needed}
     waits_for = [(role, left[role]) for role in needed if is_open and role.pk not in signed]
     held_for = queries.unplaced(dict(waits_for))
-    # A later round began with the signature that put fewer GPUs on the table.
-    since = min((s.at for s in signed.values()), default=None) if pitch.round > 1 else pitch.submitted_at
+    unsigned = [row for row in pitch.needed_roles.all() if row.role_id not in signed]
+    in_turn = {row.role_id for row in queries.in_turn(unsigned)} if is_open else set()
+    # A later round began with the signature that put other terms on the table, or after the last answer to the others.
+    earlier = max((each.at for each in sign_offs), default=pitch.submitted_at)
+    since = min((each.at for each in signed.values()), default=earlier) if pitch.round > 1 else pitch.submitted_at
     return Story(
         steps=[
             _pitched(pitch),
             *(
-                _signature(pitch, role, signed.get(role.pk), _names(left[role], deputies.get(role, []), barred), since)
+                _signature(
+                    role,
+                    signed.get(role.pk),
+                    _names(left[role], deputies.get(role, []), barred),
+                    since if role.pk in in_turn else None,
+                )
                 for role in needed
             ),
+            *_askers(pitch),
             *_promise(pitch, grant),
         ],
         happenings=_happenings(pitch, sign_offs, recusals, grant),
@@ -89,14 +98,28 @@ def _pitched(pitch: Pitch) -> Step:
     return Step(_("Pitched"), state, pitch.pitcher.name, pitch.submitted_at or pitch.created_at)
 
 
-def _signature(pitch: Pitch, role: Role, sign_off: SignOff | None, names: str, since: datetime | None) -> Step:
-    if sign_off:
-        declined = sign_off.verdict == SignOff.Verdict.DECLINE
-        note = _("declined") if declined else _("signed for %(gpus)s") % {"gpus": sign_off.gpus}
-        return Step(role.name, BAD if declined else DONE, sign_off.signer, sign_off.at, note)
-    if pitch.state == Pitch.State.SUBMITTED:
-        return Step(role.name, NOW, names, since, "waits")
-    return Step(role.name, TODO, names)
+def _signature(role: Role, sign_off: SignOff | None, names: str, since: datetime | None) -> Step:
+    """A role's answer in this round; `since` when it is its turn, None where it is not."""
+    if sign_off is None:
+        return Step(role.name, NOW, names, since, "waits") if since else Step(role.name, TODO, names)
+    notes = {
+        SignOff.Verdict.APPROVE: (DONE, _("signed for %(gpus)s") % {"gpus": sign_off.gpus}),
+        SignOff.Verdict.DECLINE: (BAD, _("declined")),
+        SignOff.Verdict.CHANGES: (DONE, _("asked for changes")),
+        SignOff.Verdict.WAITLIST: (DONE, _("put it on the waitlist")),
+    }
+    state, note = notes[SignOff.Verdict(sign_off.verdict)]
+    return Step(role.name, state, sign_off.signer, sign_off.at, note)
+
+
+def _askers(pitch: Pitch) -> list[Step]:
+    """What waits for the pitcher; nothing where it waits for others."""
+    if pitch.state == Pitch.State.OFFERED:
+        return [Step(_("Answer to the offer"), NOW, pitch.pitcher.name, pitch.offered_at, "waits")]
+    if pitch.state == Pitch.State.CHANGES:
+        asked_at = max((each.at for each in pitch.sign_offs.all()), default=None)
+        return [Step(_("Changes"), NOW, pitch.pitcher.name, asked_at, "waits")]
+    return []
 
 
 def _names(holders: list[Person], deputies: list[Deputy], barred: set[int]) -> str:
@@ -129,11 +152,23 @@ def _next(pitch: Pitch, waits_for: list[tuple[Role, list[Person]]], grant: Any) 
         roles = _(" and ").join(role.name for role, _people in waits_for)
         words = _("Waits for %(roles)s. The last signature checks the capacity again and makes the promise.")
         return words % {"roles": roles}
+    if pitch.state in (Pitch.State.CHANGES, Pitch.State.OFFERED, Pitch.State.WAITLISTED):
+        return _next_of_answer(pitch)
     if pitch.state == Pitch.State.DECLINED:
         return _("Declined. The reason stands below; a new pitch may answer it.")
     if pitch.state == Pitch.State.WITHDRAWN:
         return _("Withdrawn by its own people. Nothing further happens.")
     return _next_of_grant(grant)
+
+
+def _next_of_answer(pitch: Pitch) -> str:
+    words = {"person": pitch.pitcher.name, "rank": pitch.waitlist_rank, "model": pitch.model.name}
+    if pitch.state == Pitch.State.CHANGES:
+        return _("Waits for %(person)s, who changes it and submits it again; then all sign anew.") % words
+    if pitch.state == Pitch.State.OFFERED:
+        return _("Waits for %(person)s, who accepts or declines what all have signed.") % words
+    message = _("On the waitlist for %(model)s at rank %(rank)s. Those who sign are told once when it fits.")
+    return message % words
 
 
 def _next_of_grant(grant: Grant | Any) -> str:
@@ -158,7 +193,9 @@ def _happenings(pitch: Pitch, sign_offs: list[SignOff], recusals: list[Recusal],
     told = [Happening(pitch.created_at, _("Draft begun"), pitch.pitcher.name)]
     if pitch.submitted_at:
         told.append(Happening(pitch.submitted_at, _("Submitted"), pitch.pitcher.name, tone="open"))
-    told += [_of_sign_off(sign_off) for sign_off in sign_offs]
+    told += [_of_sign_off(pitch, sign_off) for sign_off in sign_offs]
+    if pitch.state == Pitch.State.OFFERED and pitch.offered_at:
+        told.append(Happening(pitch.offered_at, _("Offered to the pitcher"), "", tone="warn"))
     told += [Happening(row.at, _("Stepped aside"), row.person.name, row.reason) for row in recusals]
     if pitch.withdrawn_at:
         told.append(Happening(pitch.withdrawn_at, _("Withdrawn"), ""))
@@ -172,9 +209,25 @@ def _happenings(pitch: Pitch, sign_offs: list[SignOff], recusals: list[Recusal],
     return sorted(told, key=lambda happening: happening.at)[::-1]
 
 
-def _of_sign_off(sign_off: SignOff) -> Happening:
+def _of_sign_off(pitch: Pitch, sign_off: SignOff) -> Happening:
     who = f"{sign_off.role.name}, {sign_off.signer}"
-    if sign_off.verdict == SignOff.Verdict.DECLINE:
-        return Happening(sign_off.at, _("Declined"), who, sign_off.reason, "bad")
-    text = _("Signed for %(gpus)s GPUs") % {"gpus": sign_off.gpus}
-    return Happening(sign_off.at, text, who, sign_off.reason, "good")
+    others = {
+        SignOff.Verdict.DECLINE: (_("Declined"), "bad"),
+        SignOff.Verdict.CHANGES: (_("Asked for changes"), "warn"),
+        SignOff.Verdict.WAITLIST: (_("Put on the waitlist"), "open"),
+    }
+    if sign_off.verdict in others:
+        text, tone = others[SignOff.Verdict(sign_off.verdict)]
+        return Happening(sign_off.at, text, who, sign_off.reason, tone)
+    return Happening(sign_off.at, _signed_for(pitch, sign_off), who, sign_off.reason, "good")
+
+
+def _signed_for(pitch: Pitch, sign_off: SignOff) -> str:
+    """The terms that somebody signed, as far as they are not as asked."""
+    model = sign_off.model or pitch.model
+    words = {"gpus": sign_off.gpus, "model": model.name, "days": sign_off.days, "start_on": sign_off.start_on}
+    if sign_off.days not in (None, pitch.days) or sign_off.start_on not in (None, pitch.start_on):
+        return _("Signed for %(gpus)s %(model)s for %(days)s days from %(start_on)s") % words
+    if model != pitch.model:
+        return _("Signed for %(gpus)s %(model)s") % words
+    return _("Signed for %(gpus)s GPUs") % words

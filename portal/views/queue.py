@@ -1,15 +1,20 @@
-"""The queue of a signer: one pitch fills the screen, four facts and four answers, the next one at once."""
+"""The queue of a signer: one pitch fills the screen, four facts and the answers, the next one at once."""
 
+from datetime import timedelta
+from math import ceil
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -18,12 +23,19 @@ from allocations import queries, recusals
 from allocations.errors import AllocationsError, BadTerms, NotAllowed
 from allocations.models import Pitch, Role, SignOff
 from allocations.queries.standing import standings_of
-from portal.earlier import earlier_of
+from inventory.models import GpuModel
+from portal.earlier import earlier_of, revised_of
 from portal.forms import SignOffForm
 from portal.outlook import outlook_of_pitch
+from portal.pages import KEY_DIGITS, LARGEST_KEY
 from portal.problems import refuse
 from portal.views.pitch_story import story_of
 
+VERDICTS = {
+    SignOffForm.CHANGES: SignOff.Verdict.CHANGES,
+    SignOffForm.DECLINE: SignOff.Verdict.DECLINE,
+    SignOffForm.WAITLIST: SignOff.Verdict.WAITLIST,
+}
 QUEUE_ROWS = 50  # nobody decides more in one sitting; the rest comes up as these go
 PAST_ROWS = 5
 
@@ -31,21 +43,21 @@ PAST_ROWS = 5
 @login_required
 @require_GET
 def queue(request: HttpRequest) -> HttpResponse:
-    """What waits for the person's signature, the longest wait first and opened."""
-    return _show(request, None)
+    """What waits for the person's signature, the longest wait first and opened; `?undo=` names what can be undone."""
+    return show_queue(request, None, signed=_undoable(request))
 
 
 @login_required
 @require_GET
 def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
-    waiting = list(_queue(request)[:QUEUE_ROWS])
+    waiting = list(_signable(request)[:QUEUE_ROWS])
     row = next((pitch for pitch in waiting if pitch.public_id == public_id), None)
-    row = row or _queue(request).filter(public_id=public_id).first()
+    row = row or _signable(request).filter(public_id=public_id).first()
     if row is None:
         get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
         return redirect("pitch", public_id)
-    return _show(request, row, waiting=waiting)
+    return show_queue(request, row, waiting=waiting)
 
 
 @login_required
@@ -56,11 +68,26 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
     decided = row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED])
     context = {
         "item": row,
-        "past": decided.select_related("model").order_by("-pk")[:PAST_ROWS],
+        "past": decided.select_related("model", "offered_model").order_by("-pk")[:PAST_ROWS],
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
     }
     part = "#history" if request.htmx else ""  # type: ignore[attr-defined]
     response = render(request, f"queue/history.html{part}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@login_required
+@require_GET
+def queue_terms(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The rest of what an approver may put on the table: another model, other days."""
+    row = get_object_or_404(_signable(request), public_id=public_id)
+    context = {
+        "item": row, "terms": row.terms, "answer": "", "form": SignOffForm(), "choices": _other_models(row),
+        "mandates": queries.mandates_to_sign(queries.load_signatures(row), request.user),
+    }  # fmt: skip
+    part = "#fields" if request.htmx else ""  # type: ignore[attr-defined]
+    response = render(request, f"queue/terms.html{part}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -75,6 +102,7 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             signed = _sign(request, row, form)
+            row.refresh_from_db()
         except NotAllowed:
             raise
         except AllocationsError as refusal:
@@ -82,92 +110,122 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
             if not isinstance(refusal, BadTerms):
                 row.refresh_from_db()
         else:
-            messages.success(request, _told(signed, form.cleaned_data["answer"]))
-            return _next(request)
+            messages.success(request, _told(row, form.cleaned_data["answer"]))
+            return _next(request, signed)
     if queries.mandates_to_sign(row, request.user):
-        return _show(request, row, form=form, status=status)
+        return show_queue(request, row, form=form, status=status)
     return _gone(request, form, status)
 
 
-def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> Pitch:
+def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> SignOff | None:
+    """The answer that stands now; None where the person stepped aside, which nothing takes back."""
     typed = form.cleaned_data
     if typed["answer"] == SignOffForm.RECUSE:
         recusals.recuse(pitch=row, by=request.user, reason=typed["reason"])
-        row.refresh_from_db()
-        return row
-    declines = typed["answer"] == SignOffForm.DECLINE
-    decisions.sign_off(
+        return None
+    return decisions.sign_off(
         pitch=row,
         by=request.user,
         role=get_object_or_404(Role, slug=typed["role"]),
-        verdict=SignOff.Verdict.DECLINE if declines else SignOff.Verdict.APPROVE,
+        verdict=VERDICTS.get(typed["answer"], SignOff.Verdict.APPROVE),
         round=typed["round"],
-        gpus=typed["gpus"] if typed["answer"] == SignOffForm.LESS else None,
         reason=typed["reason"],
+        **form.said,
     )
-    row.refresh_from_db()
-    return row
 
 
 def _told(row: Pitch, answer: str) -> str:
+    words = {"pitch": row.title, "rank": row.waitlist_rank, "gpus": row.terms.gpus, "model": row.terms.model.name}
     if answer == SignOffForm.RECUSE:
-        return _("You stepped aside: %(pitch)s. The others have been told.") % {"pitch": row.title}
-    if row.state == Pitch.State.DECLINED:
-        return _("Declined: %(pitch)s.") % {"pitch": row.title}
-    if row.state == Pitch.State.GRANTED:
-        return _("Granted: %(pitch)s. It is now a need until GPUs are assigned.") % {"pitch": row.title}
+        return _("You stepped aside: %(pitch)s. The others have been told.") % words
+    told = {
+        Pitch.State.DECLINED: _("Declined: %(pitch)s."),
+        Pitch.State.GRANTED: _("Granted: %(pitch)s. It is now a need until GPUs are assigned."),
+        Pitch.State.CHANGES: _("Asked for changes: %(pitch)s. It comes back when it is submitted again."),
+        Pitch.State.OFFERED: _("Offered: %(pitch)s. The pitcher accepts or declines these terms."),
+    }
+    if row.state in told:
+        return told[Pitch.State(row.state)] % words
+    if answer == SignOffForm.WAITLIST:
+        return _("On the waitlist at rank %(rank)s: %(pitch)s.") % words
     if answer == SignOffForm.LESS:
-        terms = {"pitch": row.title, "gpus": row.offered_gpus}
-        return _("Signed for %(gpus)s GPUs: %(pitch)s. The others sign these terms too.") % terms
-    return _("Signed: %(pitch)s. It waits for the other signatures.") % {"pitch": row.title}
+        return _("Signed for %(gpus)s %(model)s: %(pitch)s. The others sign these terms too.") % words
+    return _("Signed: %(pitch)s. It waits for the other signatures.") % words
 
 
-def _next(request: HttpRequest) -> HttpResponse:
-    if not request.htmx:  # type: ignore[attr-defined]
-        return redirect("queue")
-    response = _show(request, None)
-    response.headers["HX-Push-Url"] = reverse("queue")
-    return response
+def _next(request: HttpRequest, signed: SignOff | None) -> HttpResponse:
+    """The next pitch, and for some seconds the way back."""
+    if request.htmx:  # type: ignore[attr-defined]
+        return show_queue(request, None, signed=signed, address=reverse("queue"))
+    return redirect(f"{reverse('queue')}?undo={signed.pk}" if signed else "queue")
 
 
 def _gone(request: HttpRequest, form: SignOffForm, status: int) -> HttpResponse:
     """Somebody was first: the message says so, and the queue shows how it stands now."""
     for error in form.non_field_errors():
         messages.error(request, error)
-    return _show(request, None, status=status)
+    return show_queue(request, None, status=status)
 
 
-def _show(
+def show_queue(
     request: HttpRequest,
     row: Pitch | None,
     *,
     waiting: list[Pitch] | None = None,
     form: SignOffForm | None = None,
+    signed: SignOff | None = None,
+    address: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    """The queue with `row` opened (None: the first), `signed` for some seconds to be undone, under a new `address`."""
     with queries.one_look():  # nothing is written from here on
-        return _drawn(request, row, list(_queue(request)[:QUEUE_ROWS]) if waiting is None else waiting, form, status)
+        rows = list(_signable(request)[:QUEUE_ROWS]) if waiting is None else waiting
+        own = next((pitch for pitch in rows if row and pitch.pk == row.pk), row)
+        response = _drawn(request, own, rows, form, signed, status)
+    if address and request.htmx:  # type: ignore[attr-defined]
+        response.headers["HX-Push-Url"] = address
+    return response
 
 
-def _queue(request: HttpRequest) -> QuerySet[Pitch]:
-    """The person's queue, each annotated `is_own_project`: the person works there, too."""
+def _signable(request: HttpRequest) -> QuerySet[Pitch]:
+    """The person's queue and waitlists, each annotated `is_own_project`: the person works there, too."""
     own = queries.projects_with(request.user, "view_project").filter(pk=OuterRef("project"))
-    return queries.queue_of(request.user).annotate(is_own_project=Exists(own.order_by()))
+    return queries.signable_by(request.user).annotate(is_own_project=Exists(own.order_by()))
+
+
+def _undoable(request: HttpRequest) -> SignOff | None:
+    """The person's own answer that the address names, while it can still be undone."""
+    named = request.GET.get("undo", "")
+    if not named.isdecimal() or len(named) > KEY_DIGITS:
+        return None
+    since = timezone.now() - timedelta(seconds=settings.UNDO_S)
+    own = SignOff.objects.filter(person=request.user, at__gt=since)
+    return own.select_related("pitch").filter(pk=min(int(named), LARGEST_KEY)).first()
 
 
 def _drawn(
-    request: HttpRequest, row: Pitch | None, waiting: list[Pitch], form: SignOffForm | None, status: int
+    request: HttpRequest,
+    row: Pitch | None,
+    rows: list[Pitch],
+    form: SignOffForm | None,
+    signed: SignOff | None,
+    status: int,
 ) -> HttpResponse:
-    row = row or (waiting[0] if waiting else None)
-    context: dict[str, Any] = {"waiting": waiting, "item": row}
+    row = row or next(iter(rows), None)
+    context: dict[str, Any] = {
+        "waiting": [pitch for pitch in rows if pitch.state == Pitch.State.SUBMITTED],
+        "waitlist": [pitch for pitch in rows if pitch.state == Pitch.State.WAITLISTED],
+        "item": row,
+        "undo": _undo_of(signed),
+    }
     if row is not None:
         queries.load_signatures(row)
         context |= _facts(request, row) | {"form": form or SignOffForm()}
-        keys = [pitch.pk for pitch in waiting]
+        keys = [pitch.pk for pitch in rows]
         place = keys.index(row.pk) if row.pk in keys else 0
         context |= {
-            "next_item": waiting[place + 1] if place + 1 < len(waiting) else None,
-            "previous_item": waiting[place - 1] if place > 0 else None,
+            "next_item": rows[place + 1] if place + 1 < len(rows) else None,
+            "previous_item": rows[place - 1] if place > 0 else None,
             "place": place + 1,
         }
     # A browser that goes back asks with htmx's header, too, and wants the whole page.
@@ -178,6 +236,13 @@ def _drawn(
     return response
 
 
+def _undo_of(signed: SignOff | None) -> dict[str, Any] | None:
+    if signed is None:
+        return None
+    left_s = settings.UNDO_S - (timezone.now() - signed.at).total_seconds()
+    return {"sign_off": signed, "left_s": ceil(left_s)} if left_s > 0 else None
+
+
 def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
     """What an executive needs for one pitch; why the ask does not fit, where it does not."""
     return {
@@ -185,5 +250,14 @@ def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
         "story": story_of(row, grant=None),
         "outlook": outlook_of_pitch(row),
         "earlier": earlier_of(row, request.user),
+        "revised": revised_of(row),
+        "choices": SimpleLazyObject(lambda: _other_models(row)),
         "record": standings_of([row.project])[row.project_id],
     }
+
+
+def _other_models(row: Pitch) -> list[dict[str, Any]]:
+    """The models that an approver may name in place of the one on the table, with what would do of each."""
+    named = {each.model_id: each.gpus for each in row.alternatives.all()}
+    rows = GpuModel.objects.exclude(pk=row.terms.model.pk).order_by("name")
+    return [{"model": each, "gpus": named.get(each.pk)} for each in rows]

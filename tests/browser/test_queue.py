@@ -60,13 +60,13 @@ def test_a_refused_answer_keeps_the_typed_reason_on_the_screen(visit, lab, rows)
     with visit(lab.chief) as session:
         session.page.goto("/queue/")
         session.page.keyboard.press("l")
-        session.page.fill("#less-gpus", "2")
-        session.page.fill("#less-reason", "Two will do.")
-        session.page.click("text=Sign for fewer")
+        session.page.fill("#less-gpus", "31")
+        session.page.fill("#less-reason", "A few more will do.")
+        session.page.click("text=Sign these terms")
         session.page.wait_for_selector("#less-gpus-error")
 
-        assert session.page.input_value("#less-reason") == "Two will do."
-        assert session.page.locator("#less-gpus-error").inner_text().startswith("Approve from 4")
+        assert session.page.input_value("#less-reason") == "A few more will do."
+        assert session.page.locator("#less-gpus-error").inner_text().startswith("Approve from 1 to 30")
 
 
 def test_the_queue_works_without_script(chromium, server, visit, lab, rows):
@@ -79,7 +79,7 @@ def test_the_queue_works_without_script(chromium, server, visit, lab, rows):
     page.goto("/queue/")
     page.click("summary:has-text('Approve less')")
     page.fill("#less-gpus", "20")
-    page.click("text=Sign for fewer")
+    page.click("text=Sign these terms")
 
     rows.waiting.refresh_from_db()
     assert (rows.waiting.round, rows.waiting.offered_gpus) == (2, 20)

@@ -206,7 +206,7 @@ class TestSigning:
         assert answer.status_code == 422
         assert sentence in page
         assert re.findall(ANSWERS, page) == [" open", ""]
-        assert f'name="gpus" type="number" inputmode="numeric" min="8" max="16" value="{typed["gpus"]}"' in page
+        assert f'name="gpus" type="number" inputmode="numeric" min="1" value="{typed["gpus"]}"' in page
         assert re.findall(r'id="less-reason"[^>]*>(.*?)</textarea>', page) == ["Ten will do."]
         assert SignOff.objects.count() == 0
 
