@@ -59,7 +59,7 @@ def _decides_for(person: Person, division: Division) -> bool:
 
 
 def _may(person: Person, permission: str, project: Project) -> bool:
-    return queries.projects_with(person, permission).filter(pk=project.pk).exists()
+    return permission in queries.permissions_on(project, person)
 
 
 def _holds_one_of(person: Person, roles: list[Role]) -> bool:

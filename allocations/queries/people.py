@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
+from guardian.models import UserObjectPermission
 from guardian.shortcuts import get_objects_for_user
 
 from allocations.models import Deputy, Person, Project, Role, RoleHolder
@@ -130,6 +132,19 @@ def projects_with(person: Person, permission: str) -> QuerySet[Project]:
         person, permission, klass=Project, use_groups=False, with_superuser=False, accept_global_perms=False
     )
     return projects
+
+
+def permissions_on(project: Project, person: Person) -> frozenset[str]:
+    """The object permissions that were given to this person on the project; none without a live account."""
+    return _permissions_on(project, person) if person.is_active else frozenset()
+
+
+@once_a_look
+def _permissions_on(project: Project, person: Person) -> frozenset[str]:
+    rows = UserObjectPermission.objects.filter(
+        user=person, object_pk=str(project.pk), content_type=ContentType.objects.get_for_model(Project)
+    )
+    return frozenset(rows.values_list("permission__codename", flat=True))
 
 
 def without_signer(roles: Iterable[Role], *, but: Collection[Person] = ()) -> Role | None:
