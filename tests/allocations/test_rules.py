@@ -23,6 +23,8 @@ DOORS = {
     "see_pitch": ("pitch", RESEARCH | {"ops", "auditor", "lead", "pitcher", "team-mate"}),
     "edit_pitch": ("pitch", {"pitcher"}),
     "withdraw_pitch": ("pitch", {"pitcher", "lead"}),
+    "answer_offer": ("pitch", {"pitcher", "lead"}),
+    "hand_over_pitch": ("pitch", {"pitcher", "lead", "admin"}),
     "sign_pitch": ("pitch", {"chief-scientist", "research-head"}),
     "pitch_for": ("project", {"lead", "pitcher", "team-mate", "ops"}),
     "edit_members": ("project", {"lead", "admin"}),
