@@ -20,9 +20,9 @@ ROW = (
     ' aria-labelledby="st t{}"{}><input class="form-control" name="rank-{}" value="{}" inputmode="numeric"'
     ' aria-labelledby="sr t{}"></td>'
     '<th scope="row" class="desk-pitch"><a class="row-link" id="t{}" href="{}{}/" target="_blank" rel="noopener">{}</a>'
-    '<span class="small quiet">{}</span><span class="small quiet">{}</span></th>'
+    '<span class="small quiet">{}</span><span class="small quiet">{}{}</span></th>'
     '<td class="desk-gpus"><input class="form-control" name="gpus-{}" value="{}" inputmode="numeric"'
-    ' aria-labelledby="sg t{}"><span class="small quiet">{}</span></td>'
+    ' aria-labelledby="sg t{}"> <span class="small quiet">{}</span><span class="small quiet">{}</span></td>'
     '<td class="desk-cost">{}{}</td><td class="desk-record small">{}</td>'
     '<td class="desk-fit small"><span data-desk-outcome>{}</span><span class="quiet" data-desk-displaces{}>{}'
     " <span data-desk-displaced>{}</span></span></td>"
@@ -41,6 +41,7 @@ def desk_rows(board: Any) -> SafeString:
     """All rows of the board."""
     base = reverse("pitches")
     said = {"decline": _("Decline"), "reason": _("Reason"), "displaces": _("displaces"), "open": _("open it first")}
+    said |= {"more": _("Open")}
     return mark_safe("".join(_row(row, place, base, said) for place, row in enumerate(board.rows)))  # noqa: S308 - parts are escaped
 
 
@@ -51,7 +52,8 @@ def _row(row: Any, place: int, base: str, said: dict[str, str]) -> SafeString:
     cost = "" if row.cost is None else format_html('<span class="small quiet">{}</span>', money(row.cost))
     return format_html(
         ROW, look, key, row.seen, place, CHECKED if row.is_taken else "", key, row.rank, place, place, base, key,
-        pitch.title, _about(row), signatures(row), key, row.typed_gpus, place, _terms(row), gpu_hours(row.gpu_hours),
+        pitch.title, _about(row), signatures(row), _open(place, said), key, row.typed_gpus, place, _terms(row),
+        _length(row), gpu_hours(row.gpu_hours),
         cost, _record(row), row.outcome, "" if row.displaced else HIDDEN, said["displaces"], row.displaced,
         _answer(row, place, said), _refusal(row, said),
     )  # fmt: skip
@@ -87,13 +89,25 @@ def _signature(role: Any, is_signed: bool, mandate: Any) -> str:
 
 
 def _terms(row: Any) -> str:
-    """What may be approved, from when and how long, and what was asked for at first where that was more."""
+    """What may be approved, and what was asked for at first where that was more."""
     pitch = row.pitch
     words = {"offered": number(pitch.offered_gpus), "least": number(row.ask.least)}
     told = _("all or none") if pitch.offered_gpus == row.ask.least else _("of %(offered)s, least %(least)s") % words
     if pitch.offered_gpus != pitch.ideal_gpus:
         told += " · " + _("asked %(ideal)s") % {"ideal": number(pitch.ideal_gpus)}
-    return told + " · " + _("%(span)s from %(day)s") % {"span": _span(pitch.terms.days), "day": day_of(row.starts_at)}
+    return told
+
+
+def _length(row: Any) -> str:
+    return _("%(span)s from %(day)s") % {"span": _span(row.pitch.terms.days), "day": day_of(row.starts_at)}
+
+
+def _open(place: int, said: dict[str, str]) -> SafeString:
+    """The button that shows all of it under the row."""
+    return format_html(
+        ' <button type="button" class="link-btn needs-script" data-desk="open" aria-labelledby="so t{}">{}</button>',
+        place, said["more"],
+    )  # fmt: skip
 
 
 def _span(days: int) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from allocations import deputies
 from allocations.desk import judge
 from allocations.models import Pitch, SignOff
 from tests import factories
@@ -131,3 +132,93 @@ def test_an_approver_decides_five_pitches_by_keyboard_alone(visit, lab):
         ("Pitch 4", "approve", 5, ""),
         ("Pitch 5", "decline", 8, "Not before the baseline."),
     ]
+
+
+def test_what_is_opened_at_the_desk_counts_as_read(visit, lab, settings):
+    settings.DECIDE_UNOPENED_GPUS = 7
+    _lab_with(lab, 8, 8)
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.keyboard.press("j")
+        page.keyboard.press("o")
+        expect(page.locator(".desk-detail h3").first).to_have_text("Why")
+        expect(page.locator("[data-desk-unopened]")).to_have_count(1)
+        page.keyboard.press("a")
+        page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-desk-decide]")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".desk-outcome")).to_have_count(2)
+
+        assert page.locator(".desk-outcome.is-refused .row-link").all_inner_texts() == ["Pitch 2"]
+        assert session.complaints == []
+    assert list(SignOff.objects.values_list("pitch__title", flat=True)) == ["Pitch 1"]
+
+
+def test_a_grant_that_is_left_out_refills_the_bar_at_once(visit, lab):
+    _lab_with(lab, 30)
+    factories.grant(lab.project, gpus=20)
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        outcome = page.locator("[data-desk-outcome]")
+        before = outcome.inner_text()
+        page.locator(".desk-promises summary").click()
+        page.locator("[name=end]").check()
+        expect(outcome).to_have_text("fits")
+
+        assert before.startswith("12 short from ")
+        assert session.complaints == []
+
+
+def test_a_preparer_saves_and_a_decider_opens_it(visit, lab):
+    _lab_with(lab, 8, 8)
+    with visit(lab.head) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("Space")
+        page.locator(".desk-save summary").click()
+        page.fill("#scenario-name", "Only the second")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator(".desk-scenarios .row-link")).to_have_text("Only the second")
+        assert session.complaints == []
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/")
+        page.get_by_role("link", name="Only the second").click()
+
+        expect(page.locator(".desk-row.is-taken .row-link")).to_have_text("Pitch 2")
+        assert session.complaints == []
+    assert SignOff.objects.count() == 0
+
+
+def test_a_deputy_works_through_open_items(visit, lab):
+    _lab_with(lab, 8, 8, 8)
+    hugo, now = factories.person("hugo"), timezone.now()
+    deputies.set_deputy(
+        principal=lab.chief, deputy=hugo, role=lab.role("chief-scientist"), starts_at=now,
+        until=now + timedelta(days=7), reason="", by=lab.chief,
+    )  # fmt: skip
+    with visit(hugo) as session:
+        page = session.page
+        page.goto("/queue/")
+        expect(page.locator("#item-title")).to_have_text("Pitch 1")
+        page.keyboard.press("a")
+        expect(page.locator("#item-title")).to_have_text("Pitch 2")
+        page.goto("/desk/")
+        page.keyboard.press("j")
+        for _number in range(3):  # the first one waits for somebody else now and is only weighed
+            page.keyboard.press("a")
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-desk-decide]")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".desk-outcome:not(.is-refused)")).to_have_count(2)
+        page.goto("/queue/")
+        expect(page.locator("main")).to_contain_text("Nothing waits for your signature")
+
+        assert session.complaints == []
+    signed = set(SignOff.objects.values_list("person__username", "deputy_for__username"))
+    assert (SignOff.objects.count(), signed) == (3, {("hugo", "chief-scientist")})

@@ -262,6 +262,8 @@
 
   desk.addEventListener("click", (event) => {
     const button = event.target.closest("[data-desk]");
+    const row = button?.closest(".desk-row");
+    if (row) putCursor(row, { quietly: true });
     if (button) act(button.dataset.desk);
   });
 
