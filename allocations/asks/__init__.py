@@ -12,6 +12,7 @@ from allocations.asks.details import (
     check_details,
     details_of,
     questions_for,
+    with_details,
 )
 from allocations.asks.said import SAID, changes_between, said_by, version_of
 
@@ -35,4 +36,5 @@ __all__ = [
     "questions_for",
     "said_by",
     "version_of",
+    "with_details",
 ]

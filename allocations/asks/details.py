@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Q, QuerySet
+from django.db.models.functions import JSONObject
 from django.utils.translation import gettext as _
 
 from allocations.errors import BadTerms
-from allocations.models import Division, Pitch, Question
+from allocations.models import Answer, Division, Pitch, PitchAlternative, PitchLink, Question
 from inventory.models import GpuModel
 
 MOST_ALTERNATIVES = 3
@@ -54,14 +56,35 @@ class Details:
         }
 
 
+def with_details(rows: QuerySet[Pitch]) -> QuerySet[Pitch]:
+    """The pitches, each with what `details_of` needs at hand, so that it asks no more; costs no query of its own."""
+    alternatives = PitchAlternative.objects.filter(pitch=OuterRef("pk")).order_by("rank", "pk")
+    links = PitchLink.objects.filter(pitch=OuterRef("pk")).order_by("pk")
+    answers = Answer.objects.filter(pitch=OuterRef("pk")).order_by("question__position", "question_id")
+    about = {name: f"question__{name}" for name in ("text", "kind", "choices", "is_required")}
+    return rows.annotate(
+        details_rows=JSONObject(
+            alternatives=_listed(alternatives, model="model_id", name="model__name", gpus="gpus"),
+            links=_listed(links, name="name", url="url"),
+            answers=_listed(answers, question="question_id", value="value", **about),
+        )
+    )
+
+
 def details_of(pitch: Pitch) -> Details:
-    """What the pitch says in rows now; three queries, none of them where they are prefetched."""
+    """What the pitch says in rows now; one query, none where `with_details` brought them along.
+
+    Models and questions have their key and their words, nothing else.
+    """
     if pitch.pk is None:
         return Details()
+    rows = getattr(pitch, "details_rows", None)
+    if rows is None:
+        rows = vars(with_details(Pitch.objects.filter(pk=pitch.pk).only("pk")).get())["details_rows"]
     return Details(
-        tuple(Alternative(row.model, row.gpus) for row in _rows(pitch, "alternatives", "model")),
-        tuple(Link(row.name, row.url) for row in _rows(pitch, "links")),
-        {row.question: row.value for row in _rows(pitch, "answers", "question")},
+        tuple(Alternative(GpuModel(pk=row["model"], name=row["name"]), row["gpus"]) for row in rows["alternatives"]),
+        tuple(Link(**row) for row in rows["links"]),
+        {_question(row): row["value"] for row in rows["answers"]},
     )
 
 
@@ -153,11 +176,13 @@ def _fits_kind(question: Question, text: str) -> bool:
     return len(text) <= LONGEST_ANSWER
 
 
-def _rows(pitch: Pitch, name: str, *related: str) -> Iterable[Any]:
-    rows: Any = getattr(pitch, name)
-    if name in getattr(pitch, "_prefetched_objects_cache", {}):
-        return cast(Iterable[Any], rows.all())
-    return cast(Iterable[Any], rows.select_related(*related) if related else rows.all())
+def _listed(rows: QuerySet, **fields: str) -> ArraySubquery:
+    return ArraySubquery(rows.values(row=JSONObject(**fields)))
+
+
+def _question(row: dict[str, Any]) -> Question:
+    about = {name: row[name] for name in ("text", "kind", "choices", "is_required")}
+    return Question(pk=row["question"], **about)
 
 
 def _require(fits: bool, field_name: str, message: str, **words: object) -> None:

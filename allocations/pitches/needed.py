@@ -55,12 +55,12 @@ def _signing(pitch: Pitch, *, over_share: bool) -> Signing:
 
 def _fast_lane(pitch: Pitch, now: datetime) -> Signing | None:
     """The fast lane under whose cap the project stays with this ask; None where there is none."""
-    ask = {"gpus": pitch.ideal_gpus, "days": pitch.days}
-    lanes = queries.fast_lanes_for(division=pitch.project.division, **ask)
+    gpus, days = pitch.ideal_gpus, pitch.days
+    lanes = queries.ways_to_sign(division=pitch.project.division, gpus=gpus, days=days).lanes
     if not lanes:
         return None
     lock_row(pitch.project)
-    lane = queries.open_lane(lanes, project=pitch.project, at=now, but=pitch, **ask)
+    lane = queries.open_lane(lanes, project=pitch.project, gpus=gpus, days=days, at=now, but=pitch)
     return lane.signing if lane else None
 
 

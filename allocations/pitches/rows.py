@@ -9,6 +9,7 @@ def write_details(pitch: Pitch, details: Details) -> None:
     for name in ("alternatives", "links", "answers"):
         getattr(pitch, name).all().delete()
         getattr(pitch, "_prefetched_objects_cache", {}).pop(name, None)
+    vars(pitch).pop("details_rows", None)  # what it said before
     PitchAlternative.objects.bulk_create(
         PitchAlternative(pitch=pitch, model=each.model, gpus=each.gpus, rank=rank)
         for rank, each in enumerate(details.alternatives, start=1)

@@ -111,7 +111,7 @@ def load_signatures(pitch: Pitch) -> Pitch:
     signers = load_together(
         [pitch],
         beside,
-        needed_roles=Wanted(PitchRole.objects.all(), related=["role"]),
+        needed_roles=Wanted(PitchRole.objects.all(), related=["role", "escalates_to"]),
         sign_offs=Wanted(SignOff.objects.all(), related=["role", "person", "deputy_for", "model"]),
         recusals=Wanted(Recusal.objects.all(), related=["person"]),
     )
@@ -193,11 +193,12 @@ def in_turn(unsigned: Iterable[PitchRole]) -> list[PitchRole]:
 
 
 def overdue_roles(pitch: Pitch) -> list[PitchRole]:
-    """The rows of those roles whose turn it is and whose time is over, with who was told of it; one query."""
+    """The rows of those roles whose turn it is and whose time is over; no query where the signatures were loaded."""
     if pitch.state != Pitch.State.SUBMITTED:
         return []
-    now = timezone.now()
-    rows = in_turn(_unsigned(pitch.pk).select_related("role", "escalates_to").order_by("role"))
+    load_signatures(pitch)
+    now, signed = timezone.now(), {sign_off.role_id for sign_off in _given(pitch)}
+    rows = in_turn(row for row in pitch.needed_roles.all() if row.role_id not in signed)
     return [row for row in rows if row.due_at is not None and row.due_at <= now]
 
 

@@ -55,21 +55,30 @@ class Lane:
     left_gpu_hours: int
 
 
-def signing_of(*, division: Division, gpus: int, days: int, over_share: bool = False) -> Signing:
-    """Who signs an ask of that size that takes no fast lane; `over_share`: one above the division's share. Two queries.
+@dataclass(frozen=True)
+class Ways:
+    """How an ask may be signed: the usual way, and the fast lanes that it fits, the one with the most room first."""
+
+    usual: Signing
+    lanes: tuple[Signing, ...]
+
+
+def ways_to_sign(*, division: Division, gpus: int, days: int, over_share: bool = False) -> Ways:
+    """What the policies in force say of an ask of that size; `over_share`: one above the division's share. Two queries.
 
     A row that names nobody counts for nothing.
     """
-    rows = [
-        row for row in _fitting(division, gpus, days) if not row.is_fast_lane and (over_share or not row.over_share)
-    ]
-    return _signing(rows)
+    rows = [row for row in _fitting(division, gpus, days) if row.named_roles.all()]
+    lanes = sorted((row for row in rows if row.is_fast_lane), key=lambda row: -(row.cap_gpu_hours or 0))
+    return Ways(
+        usual=_signing(row for row in rows if not row.is_fast_lane and (over_share or not row.over_share)),
+        lanes=() if over_share else tuple(_signing([row], fast_lane=row) for row in lanes),
+    )
 
 
-def fast_lanes_for(*, division: Division, gpus: int, days: int) -> list[Signing]:
-    """The fast lanes that an ask of that size fits, each with who signs there, the one with the most room first."""
-    rows = [row for row in _fitting(division, gpus, days) if row.is_fast_lane and row.named_roles.all()]
-    return [_signing([row], fast_lane=row) for row in sorted(rows, key=lambda row: -(row.cap_gpu_hours or 0))]
+def signing_of(*, division: Division, gpus: int, days: int, over_share: bool = False) -> Signing:
+    """Who signs an ask of that size that takes no fast lane."""
+    return ways_to_sign(division=division, gpus=gpus, days=days, over_share=over_share).usual
 
 
 def open_lane(

@@ -1,5 +1,6 @@
 """The ask as it is typed: which GPUs, how many, which others would do, from when, for how long."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -22,11 +23,31 @@ class ProjectChoice(forms.ModelChoiceField):
         return f"{obj.name} · {obj.division.name}"
 
 
+class ModelChoice(forms.ChoiceField):
+    """A GPU model. The form gives its fields their models, so that a page with several of them asks once."""
+
+    models: dict[str, GpuModel] = {}
+
+    def offer(self, models: Iterable[GpuModel], *, nothing: object = None) -> None:
+        """These may be chosen, and `nothing` where that is a choice."""
+        self.models = {str(model.pk): model for model in models}
+        first = [] if nothing is None else [("", nothing)]
+        self.choices = [*first, *((key, model.name) for key, model in self.models.items())]
+
+    def prepare_value(self, value: Any) -> Any:
+        """The key of a model."""
+        return getattr(value, "pk", value)
+
+    def clean(self, value: Any) -> GpuModel | None:
+        """The model of that key; None for nothing."""
+        return self.models.get(super().clean(value))
+
+
 class AskForm(forms.Form):
     """The part of a pitch that has numbers. `alternative_model_1`, `alternative_gpus_1` and so on are pairs."""
 
     project = ProjectChoice(label=_("Project"), queryset=Project.objects.none(), empty_label=None)
-    model = forms.ModelChoiceField(label=_("GPU model"), queryset=GpuModel.objects.all(), empty_label=None)
+    model = ModelChoice(label=_("GPU model"))
     ideal_gpus = forms.IntegerField(label=_("GPUs, ideally"), min_value=1, max_value=MOST_GPUS)
     min_gpus = forms.IntegerField(
         label=_("GPUs, at least"), min_value=1, max_value=MOST_GPUS, help_text=_("Fewer would be no use.")
@@ -38,11 +59,12 @@ class AskForm(forms.Form):
     def __init__(self, *args: Any, projects: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["project"].queryset = projects  # type: ignore[attr-defined]
-        models = GpuModel.objects.all()
+        self.models = list(GpuModel.objects.all())
+        self.fields["model"].offer(self.models)  # type: ignore[attr-defined]
         for place in PLACES:
-            self.fields[f"alternative_model_{place}"] = forms.ModelChoiceField(
-                label=_("Model"), queryset=models, required=False, empty_label=_("none")
-            )
+            other = ModelChoice(label=_("Model"), required=False)
+            other.offer(self.models, nothing=_("none"))
+            self.fields[f"alternative_model_{place}"] = other
             self.fields[f"alternative_gpus_{place}"] = forms.IntegerField(
                 label=_("GPUs"), required=False, min_value=1, max_value=MOST_GPUS
             )

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from allocations import queries
 from allocations.capacity import Kind, Shortage
 from allocations.models import Person, Pitch, Policy, Project, Role
-from allocations.queries import Signing
 from portal.templatetags.allot import number
 
 
@@ -40,20 +39,18 @@ def signers_as_typed(
 ) -> Signers:
     """What the policies in force would ask for, were the ask submitted now."""
     over = shortage is not None and shortage.kind == Kind.SHARE
-    signing, note = queries.signing_of(division=project.division, gpus=gpus, days=days, over_share=over), ""
+    ways = queries.ways_to_sign(division=project.division, gpus=gpus, days=days, over_share=over)
+    signing, note = ways.usual, ""
     if over and signing.names_over_share:
         note = _("It stands above the share: it may be submitted, and more roles sign.")
-    lane = None if over else _lane(project, gpus, days, at, but)
+    lane = None
+    if ways.lanes:
+        lane = queries.open_lane(ways.lanes, project=project, gpus=gpus, days=days, at=at, but=but)
     if lane:
         signing = lane.signing
         note = _("A small ask: these sign alone. %(left)s GPU-hours of this month are left to the project after it.")
         note = note % {"left": number(lane.left_gpu_hours)}
     return Signers(_with_people([(each.role, _why(each, gpus, days)) for each in signing.needed]), note)
-
-
-def _lane(project: Project, gpus: int, days: int, at: datetime, but: Pitch | None) -> queries.Lane | None:
-    lanes: list[Signing] = queries.fast_lanes_for(division=project.division, gpus=gpus, days=days)
-    return queries.open_lane(lanes, project=project, gpus=gpus, days=days, at=at, but=but) if lanes else None
 
 
 def _with_people(roles: Iterable[tuple[Role, str]]) -> list[Signer]:

@@ -142,7 +142,7 @@ def pitch_outlook(request: HttpRequest) -> HttpResponse:
     """The panel beside the form, for what is typed at this moment."""
     projects = projects_to_pitch_for(request.user)
     form = AskForm(request.GET, projects=projects)
-    form.is_valid()  # what is not a number yet is no reason to be silent about the rest
+    form.is_valid()
     row = _draft_in(request)
     alike = queries.look_alikes(
         title=request.GET.get("title", "")[:TITLE_LIMIT],
@@ -165,8 +165,8 @@ def _ask(
     form: AskForm, initial: dict[str, Any], projects: QuerySet[Project], person: Person, row: Pitch | None
 ) -> dict[str, Outlook | None]:
     """The outlook for what the form holds; None while its numbers make no sense yet."""
-    ask = AskForm(form.data if form.is_bound else _typed(form, initial), projects=projects)
-    ask.is_valid()
+    ask = form if form.is_bound else AskForm(_typed(form, initial), projects=projects)
+    ask.is_valid()  # what is not a number yet is no reason to be silent about the rest
     typed = ask.cleaned_data
     if any(name not in typed for name in ASKED):
         return {"outlook": None}
@@ -203,6 +203,5 @@ def _typed(form: AskForm, initial: dict[str, Any]) -> dict[str, Any]:
     """A form's first values as if somebody had typed them; a choice that nobody made is its first."""
     typed = {name: getattr(value, "pk", value) for name, value in initial.items()}
     if typed.get("model") is None:
-        first = form.fields["model"].queryset.first()  # type: ignore[attr-defined]
-        typed["model"] = first.pk if first else None
+        typed["model"] = form.models[0].pk if form.models else None
     return typed

@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from allocations import asks, queries
 from allocations import pitches as decisions
-from allocations import queries
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.models import Pitch
 from portal.forms import ReasonForm
@@ -54,7 +54,7 @@ def _narrow(rows: QuerySet[Pitch], request: HttpRequest) -> QuerySet[Pitch]:
 @require_GET
 def pitch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch: where it stands, who must sign, what happened, what happens next."""
-    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
+    row = get_object_or_404(asks.with_details(queries.pitches_visible_to(request.user)), public_id=public_id)
     return render(request, "pitches/detail.html", page_of(request, row))
 
 
