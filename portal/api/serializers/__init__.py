@@ -9,17 +9,19 @@ from portal.api.serializers.decisions import (
     ProjectOut,
     QuestionOut,
     ReasonIn,
-    SignPitchIn,
     SignSplitIn,
     SplitIn,
     SplitOut,
 )
 from portal.api.serializers.facts import CordonIn, EventOut, GpuModelOut, GpuOut, NodeOut
 from portal.api.serializers.plans import CommitIn, MoveOut, PlanOut, PlanWithStepsOut
+from portal.api.serializers.verdicts import AcceptOfferIn, DeclineOfferIn, RankIn, SignPitchIn
 
 __all__ = [
+    "AcceptOfferIn",
     "CommitIn",
     "CordonIn",
+    "DeclineOfferIn",
     "EndGrantIn",
     "EventOut",
     "GpuModelOut",
@@ -34,6 +36,7 @@ __all__ = [
     "PlanWithStepsOut",
     "ProjectOut",
     "QuestionOut",
+    "RankIn",
     "ReasonIn",
     "SignPitchIn",
     "SignSplitIn",

@@ -36,6 +36,9 @@ class SignOffOut(serializers.Serializer):
     deputy_for = serializers.CharField(source="deputy_for.username", allow_null=True, default=None)
     verdict = serializers.ChoiceField(choices=SignOff.Verdict.choices)
     gpus = serializers.IntegerField()
+    model = serializers.CharField(source="model.name", allow_null=True, default=None)
+    start_on = serializers.DateField(allow_null=True)
+    days = serializers.IntegerField(allow_null=True)
     reason = serializers.CharField()
     at = serializers.DateTimeField()
 
@@ -98,6 +101,11 @@ class PitchOut(serializers.Serializer):
     ideal_gpus = serializers.IntegerField()
     min_gpus = serializers.IntegerField()
     offered_gpus = serializers.IntegerField()
+    offered_model = serializers.CharField(source="terms.model.name")
+    offered_start_on = serializers.DateField(source="terms.start_on")
+    offered_days = serializers.IntegerField(source="terms.days")
+    answer_due_at = serializers.DateTimeField(allow_null=True)
+    waitlist_rank = serializers.IntegerField(allow_null=True)
     whole_nodes = serializers.BooleanField()
     one_island = serializers.BooleanField()
     required_labels = serializers.DictField(child=serializers.CharField())
@@ -172,16 +180,6 @@ class PitchIn(serializers.Serializer):
 class ReasonIn(serializers.Serializer):
     """A reason, where one may be given."""
 
-    reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
-
-
-class SignPitchIn(serializers.Serializer):
-    """An answer for `role` to the terms of `round`; `gpus` left out: what is on the table."""
-
-    role = serializers.SlugField()
-    verdict = serializers.ChoiceField(choices=SignOff.Verdict.choices)
-    round = serializers.IntegerField(min_value=1)
-    gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS, required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
 
 

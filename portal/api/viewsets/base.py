@@ -7,6 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from allocations import rules
+from allocations.errors import BadTerms
+from allocations.models import Role
 
 
 class Nouns(viewsets.ReadOnlyModelViewSet):
@@ -31,3 +33,11 @@ class Nouns(viewsets.ReadOnlyModelViewSet):
         row = self.get_queryset().get(pk=pk)
         code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
         return Response(self.get_serializer(row).data, status=code)
+
+
+def role_of(slug: str) -> Role:
+    """The role of that slug. Raises BadTerms."""
+    role = Role.objects.filter(slug=slug).first()
+    if role is None:
+        raise BadTerms(f"There is no role {slug}.", field="role")
+    return role

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from allocations import asks, grants, pitches, plans, queries, recusals, splits
-from allocations.errors import BadTerms
-from allocations.models import Answer, Pitch, PitchAlternative, PitchRole, Project, Role, Split
+from allocations.models import Answer, Pitch, PitchAlternative, PitchRole, Project, Split
 from allocations.queries.standing import with_gpus
 from portal.api import filters, serializers
-from portal.api.viewsets.base import Nouns
+from portal.api.viewsets.base import Nouns, role_of
 from portal.api.viewsets.plans import plan_answer
+from portal.api.viewsets.verdicts import Answers
 
 
 class Projects(Nouns):
@@ -44,7 +44,7 @@ class Projects(Nouns):
         return plan_answer(plans.propose_release(project=self.get_object(), by=request.user))
 
 
-class Pitches(Nouns):
+class Pitches(Answers, Nouns):
     """Pitches that you see."""
 
     queryset = Pitch.objects.none()
@@ -57,7 +57,7 @@ class Pitches(Nouns):
         """With their roles and sign-offs in a constant number of queries."""
         rows = queries.pitches_visible_to(self.request.user).select_related("project", "pitcher", "model")
         return rows.select_related("resubmits").prefetch_related(
-            "roles", "sign_offs__role", "sign_offs__person", "sign_offs__deputy_for", "links",
+            "roles", "sign_offs__role", "sign_offs__person", "sign_offs__model", "sign_offs__deputy_for", "links",
             Prefetch("alternatives", PitchAlternative.objects.select_related("model")),
             Prefetch("answers", Answer.objects.select_related("question")),
             Prefetch("needed_roles", PitchRole.objects.select_related("role", "escalates_to").order_by("pk")),
@@ -93,15 +93,6 @@ class Pitches(Nouns):
         """Nobody needs to decide on it any more."""
         row = self.get_object()
         return self.answer(pitches.withdraw_pitch(pitch=row, by=request.user, **self.told(serializers.ReasonIn)).pk)
-
-    @extend_schema(request=serializers.SignPitchIn, responses=serializers.PitchOut)
-    @action(detail=True, methods=["post"])
-    def sign(self, request: Request, id: str) -> Response:  # noqa: A002
-        """Your answer to the terms of the round that you saw; a past round is refused with 409."""
-        row, said = self.get_object(), self.told(serializers.SignPitchIn)
-        said["role"] = _role(said["role"])
-        pitches.sign_off(pitch=row, by=request.user, **said)
-        return self.answer(row.pk)
 
     @extend_schema(request=serializers.ReasonIn, responses=serializers.PitchOut)
     @action(detail=True, methods=["post"])
@@ -151,7 +142,7 @@ class Splits(Nouns):
     def sign(self, request: Request, id: str) -> Response:  # noqa: A002
         """Your signature; the last one makes it hold."""
         row, slug = self.get_object(), self.told(serializers.SignSplitIn)["role"]
-        return self.answer(splits.sign_split(split=row, by=request.user, role=_role(slug) if slug else None).pk)
+        return self.answer(splits.sign_split(split=row, by=request.user, role=role_of(slug) if slug else None).pk)
 
     @extend_schema(request=serializers.ReasonIn, responses=serializers.SplitOut)
     @action(detail=True, methods=["post"])
@@ -201,10 +192,3 @@ class Needs(Nouns):
     def propose(self, request: Request, id: str) -> Response:  # noqa: A002
         """A plan that meets the need, or as much of it as can be met; it moves nothing before it is committed."""
         return plan_answer(plans.propose_plan(grant=self.get_object(), by=request.user))
-
-
-def _role(slug: str) -> Role:
-    role = Role.objects.filter(slug=slug).first()
-    if role is None:
-        raise BadTerms(f"There is no role {slug}.", field="role")
-    return role
