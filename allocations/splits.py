@@ -1,6 +1,6 @@
 """Splits: how the fleet is shared between the divisions from an instant on; in force only with every signature."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
@@ -12,22 +12,32 @@ from allocations.days import LAST_DAY, day_of, is_reachable, start_of
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
 from allocations.grants import site_zone
 from allocations.locks import lock_row, lock_shares, one_at_a_time
-from allocations.models import Division, Person, Role, Split, SplitLine, SplitSignature
+from allocations.models import Division, Person, Role, Split, SplitLine, SplitSignature, SplitWeight
 from allocations.notify import page, tell
 from allocations.queries import Percents
 from inventory import trail
 from inventory.models import Event, GpuModel
 
 WHOLE = Decimal(100)
+MOST_WEIGHT = Decimal(1000)
+WEIGHT_STEP = Decimal("0.001")  # the column's precision
 STEP = Decimal("0.01")  # the column's precision
 
 
 @one_at_a_time
-def propose_split(*, by: Person, starts_at: datetime, percents: Percents, reason: str = "") -> Split:
+def propose_split(
+    *,
+    by: Person,
+    starts_at: datetime,
+    percents: Percents,
+    reason: str = "",
+    weights: Mapping[str, Decimal] | None = None,
+) -> Split:
     """A split that waits for the roles that policies name; to propose it is not to sign it. Their holders are told.
 
     `percents`: GPU model name ("" for every model that is not named, required) -> division slug -> percent; what is
-    left of 100 is the reserve. It may begin today at the earliest.
+    left of 100 is the reserve. `weights`: GPU model name -> what a GPU-hour of it counts against those of the others;
+    they are signed with it. It may begin today at the earliest.
     Raises NotAllowed, BadTerms, NobodyToSign.
     """
     roles = _roles_that_sign()
@@ -37,15 +47,17 @@ def propose_split(*, by: Person, starts_at: datetime, percents: Percents, reason
         raise BadTerms(_("A split begins today at the earliest."), field="starts_at")
     if not is_reachable(starts_at):
         raise BadTerms(_("A split begins on %(last)s at the latest.") % {"last": LAST_DAY}, field="starts_at")
-    lines = _lines(percents)
+    lines, weighed = _lines(percents), _weights(weights or {})
     split = Split.objects.create(starts_at=starts_at, reason=reason.strip(), proposed_by=by, proposed_at=now)
     split.roles.set(roles)
     SplitLine.objects.bulk_create(
         SplitLine(split=split, division=division, model=model, percent=percent) for division, model, percent in lines
     )
+    SplitWeight.objects.bulk_create(SplitWeight(split=split, model=m, weight=w) for m, w in weighed)
     event = trail.record(
         "split.proposed", split, by=by, reason=reason, starts_at=starts_at, before=_in_force(starts_at),
         after=queries.percents_of(split), roles=[role.slug for role in roles],
+        weights={model.name: weight for model, weight in weighed},
     )  # fmt: skip
     people = {person for holders in queries.holders_of(roles).values() for person in holders}
     _tell(event, people, _("A split of the fleet waits for your signature"), by, reason)
@@ -152,6 +164,16 @@ def _lines(percents: Percents) -> list[tuple[Division, GpuModel | None, Decimal]
         _require_whole(name, numbers.values())
         lines += [(divisions[slug], models.get(name), number) for slug, number in numbers.items()]
     return lines
+
+
+def _weights(weights: Mapping[str, Decimal]) -> list[tuple[GpuModel, Decimal]]:
+    models = {model.name: model for model in GpuModel.objects.filter(name__in=weights)}
+    for name, weight in weights.items():
+        if name not in models:
+            raise BadTerms(_("There is no GPU model %(model)s.") % {"model": name}, field="weights", model=name)
+        if not 0 < weight < MOST_WEIGHT:
+            raise BadTerms(_("A weight is above 0 and below 1000."), field="weights", model=name)
+    return [(models[name], weight.quantize(WEIGHT_STEP)) for name, weight in weights.items()]
 
 
 def _percent(model: str, division: str, percent: Decimal) -> Decimal:

@@ -50,7 +50,9 @@ PLACES = [
         "use_desk",
     ),
     Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),
-    Place("split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign"})),
+    Place(
+        "split", gettext_lazy("Split"), "scale", frozenset({"split", "split_propose", "split_sign", "split_compare"})
+    ),
     Place(
         "deputies",
         gettext_lazy("Deputies"),

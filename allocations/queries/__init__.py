@@ -105,10 +105,12 @@ from allocations.queries.signers import (
     signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
+from allocations.queries.splitting import DebtPlan, PitchShift, SplitPreview, debts_of, exceptions_open, preview_for
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
+    "DebtPlan",
     "DivisionCapacity",
     "Guarantees",
     "Lane",
@@ -119,8 +121,10 @@ __all__ = [
     "Needed",
     "OverTheQuota",
     "Percents",
+    "PitchShift",
     "Signing",
     "SplitEffect",
+    "SplitPreview",
     "Theirs",
     "Vacancy",
     "Ways",
@@ -133,6 +137,7 @@ __all__ = [
     "changes_waiting_for",
     "coming_splits",
     "counts_of",
+    "debts_of",
     "delivered_at",
     "deputies_now_and_later",
     "deputies_of",
@@ -140,6 +145,7 @@ __all__ = [
     "drift",
     "due_by_policies",
     "effective_split",
+    "exceptions_open",
     "fast_lane_gpu_hours",
     "gpu_hours_of",
     "grants_visible_to",
@@ -175,6 +181,7 @@ __all__ = [
     "percents_of",
     "permissions_on",
     "pitches_visible_to",
+    "preview_for",
     "preview_split",
     "project_gpus",
     "projects_visible_to",

@@ -74,7 +74,13 @@ def projects_visible_to(person: Person) -> QuerySet[Project]:
 def splits_visible() -> QuerySet[Split]:
     """Every split, newest first, with lines and signatures: how the fleet is shared is no secret in the lab."""
     return Split.objects.select_related("proposed_by").prefetch_related(
-        "lines__division", "lines__model", "roles", "signatures__role", "signatures__person", "signatures__deputy_for"
+        "lines__division",
+        "lines__model",
+        "weights__model",
+        "roles",
+        "signatures__role",
+        "signatures__person",
+        "signatures__deputy_for",
     )
 
 

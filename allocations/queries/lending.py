@@ -50,7 +50,8 @@ def done_without(at: datetime | None = None) -> dict[int, int]:
     without all of it by day.
     """
     at = at or timezone.now()
-    loans = list(Loan.objects.filter(state=Loan.State.AGREED, starts_at__lte=at, ends_at__gt=at, grant__ends_at__gt=at))
+    agreed = [loan for loan in open_loans() if loan.state == Loan.State.AGREED and loan.starts_at <= at < loan.ends_at]
+    loans = [loan for loan in agreed if loan.grant and loan.grant.ends_at > at]
     without: dict[int, int] = defaultdict(int)
     lent: dict[tuple[int, int], int] = defaultdict(int)
     for loan in loans:
@@ -96,10 +97,13 @@ def lent_by_project(at: datetime | None = None) -> dict[tuple[int, int], int]:
     return dict(lent)
 
 
-def loans_of(project: Project) -> QuerySet[Loan]:
+def loans_of(project: Project) -> list[Loan]:
     """Open and agreed loans of the project, in either direction, soonest first."""
-    rows = Loan.objects.filter(lender=project) | Loan.objects.filter(borrower=project)
-    open_ones = rows.filter(state__in=[Loan.State.PROPOSED, Loan.State.AGREED])
-    return open_ones.select_related("lender__lead", "borrower", "model", "grant", "proposed_by").order_by(
-        "starts_at", "pk"
-    )
+    return [loan for loan in open_loans() if project.pk in (loan.lender_id, loan.borrower_id)]
+
+
+@once_a_look
+def open_loans() -> list[Loan]:
+    """All loans that wait for their lender or are agreed and not returned, soonest first; a lab has tens of them."""
+    rows = Loan.objects.filter(state__in=[Loan.State.PROPOSED, Loan.State.AGREED]).order_by("starts_at", "pk")
+    return list(rows.select_related("lender__lead", "borrower", "model", "grant", "proposed_by"))

@@ -131,24 +131,37 @@ def preview_split(percents: Percents, *, starts_at: datetime) -> list[SplitEffec
     Models by name, each with its divisions in their order. Later signed splits stay where they are, and so what stands
     over from the day of the next one on is theirs.
     """
+    before, after, until = split_capacities(percents, starts_at=starts_at)
+    return effects_of(before, after, starts_at=starts_at, until=until)
+
+
+def split_capacities(
+    percents: Percents, *, starts_at: datetime
+) -> tuple[list[ModelCapacity], list[ModelCapacity], datetime | None]:
+    """The numbers from that instant on without these percents and with them, and until when they would hold."""
     signed = _signed_splits(starts_at)
     at_once = sum(begins <= starts_at for begins, _ in signed)
     until = min((begins for begins, _ in signed[at_once:]), default=None)
     proposed = [*signed[:at_once], (starts_at, percents), *signed[at_once:]]
-    effects = []
-    for before, after in zip(_capacities(None, starts_at, signed), _capacities(None, starts_at, proposed), strict=True):
-        for slug, own in after.divisions.items():
-            effects.append(
-                SplitEffect(
-                    model=after.model,
-                    division=own.division,
-                    before_gpus=before.divisions[slug].share.at(starts_at),
-                    after_gpus=own.share.at(starts_at),
-                    promised_gpus=own.promised.at(starts_at),
-                    debt_gpus=max(step.gpus for step in own.debt.steps(starts_at, until)),
-                )
-            )
-    return effects
+    return _capacities(None, starts_at, signed), _capacities(None, starts_at, proposed), until
+
+
+def effects_of(
+    before: Sequence[ModelCapacity], after: Sequence[ModelCapacity], *, starts_at: datetime, until: datetime | None
+) -> list[SplitEffect]:
+    """Model by model, what each division had and would have, and by how much it would stand over at the worst."""
+    return [
+        SplitEffect(
+            model=new.model,
+            division=own.division,
+            before_gpus=old.divisions[slug].share.at(starts_at),
+            after_gpus=own.share.at(starts_at),
+            promised_gpus=own.promised.at(starts_at),
+            debt_gpus=max(step.gpus for step in own.debt.steps(starts_at, until)),
+        )
+        for old, new in zip(before, after, strict=True)
+        for slug, own in new.divisions.items()
+    ]
 
 
 @once_a_look

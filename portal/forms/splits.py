@@ -43,11 +43,26 @@ class SplitForm(forms.Form):
                     max_digits=5,
                 )
 
+        for model in models:
+            self.fields[f"w-{model.pk}"] = forms.DecimalField(
+                label=_("%(model)s, weight of a GPU-hour") % {"model": model.name},
+                required=False,
+                min_value=Decimal("0.001"),
+                max_value=Decimal("999.999"),
+                decimal_places=3,
+                max_digits=6,
+            )
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The inputs line by line, for the page."""
         return [
-            {"name": line, "model": model, "cells": [(d, self[f"p-{key}-{d.slug}"]) for d in self.divisions]}
+            {
+                "name": line,
+                "model": model,
+                "cells": [(d, self[f"p-{key}-{d.slug}"]) for d in self.divisions],
+                "weight": self[f"w-{model.pk}"] if model else None,
+            }
             for key, line, model in self.lines
         ]
 
@@ -58,6 +73,11 @@ class SplitForm(forms.Form):
             if model and None in given and any(value is not None for value in given) and not self.errors:
                 raise ValidationError(_("%(line)s: give a percent for each division or for none.") % {"line": line})
         return self.cleaned_data
+
+    def weights(self) -> dict[str, Decimal]:
+        """Model name -> weight, of those that were given one."""
+        given = {model.name: self.cleaned_data.get(f"w-{model.pk}") for _key, _line, model in self.lines if model}
+        return {name: weight for name, weight in given.items() if weight is not None}
 
     def percents(self) -> dict[str, dict[str, Decimal]]:
         """Model name ("" for all) -> division slug -> percent, as the service takes it."""

@@ -13,16 +13,17 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from allocations import exceptions as above
 from allocations import queries, rules
 from allocations import splits as decisions
-from allocations.days import day_of, start_of
+from allocations.days import day_of, plus_days, start_of
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
-from allocations.models import Division, Person, Role, Split
+from allocations.models import Division, Person, Role, Split, SplitException
 from allocations.queries.promises import ModelCapacity
 from inventory.models import GpuModel
 from portal.charts import split_history
-from portal.forms import ReasonForm, SignSplitForm, SplitForm
+from portal.forms import ExceptionForm, ReasonForm, SignSplitForm, SplitForm
 from portal.forms.splits import WHOLE
 from portal.pages import newest_first
 from portal.problems import refuse
@@ -42,6 +43,8 @@ def _form(request: HttpRequest) -> SplitForm:
     """The form, filled with the split in force."""
     current = queries.effective_split(timezone.now())
     initial: dict[str, Any] = {"starts_on": day_of(timezone.now() + timedelta(days=1), site_zone())}
+    for weight in current.weights.all() if current else []:
+        initial[f"w-{weight.model_id}"] = f"{weight.weight.normalize():f}"
     for line in current.lines.all() if current else []:
         initial[f"p-{line.model_id or 'all'}-{line.division.slug}"] = f"{line.percent.normalize():f}"
     return _split_form(None, initial=initial)
@@ -55,10 +58,16 @@ def _split_form(data: Any, *, initial: dict[str, Any] | None = None) -> SplitFor
 def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: Any) -> HttpResponse:
     person, now = request.user, timezone.now()
     mandates = queries.mandates_of(person)
+    capacities = queries.capacities_of(at=now)
+    exceptions = queries.exceptions_open(at=now).order_by("starts_at", "pk")
     context = {
         "current": queries.effective_split(now),
         "coming": list(queries.coming_splits(now)),
-        "models": [_row(room, now) for room in queries.capacities_of(at=now)],
+        "models": [_row(room, now) for room in capacities],
+        "debts": queries.debts_of(capacities, at=now, person=person),
+        "exceptions": [_exception(row, person, mandates) for row in exceptions],
+        "exception_form": _exception_form(person),
+        "may_except": any(mandate.is_own for mandate in mandates),
         "divisions": form.divisions,
         "waiting": [_proposal(split, person, mandates) for split in _proposed()],
         "page": newest_first(queries.splits_visible(), request, size=HISTORY_ROWS),
@@ -78,6 +87,8 @@ def _row(room: ModelCapacity, now: Any) -> dict[str, Any]:
         {
             "division": own.division,
             "share": own.share.at(now),
+            "signed": own.split_share.at(now),
+            "emergency": own.emergency.at(now),
             "promised": own.promised.at(now),
             "free": own.free.at(now),
             "debt": own.debt.at(now),
@@ -85,8 +96,14 @@ def _row(room: ModelCapacity, now: Any) -> dict[str, Any]:
         for own in room.divisions.values()
     ]
     healthy = room.healthy.at(now)
-    reserve = healthy - sum(own.share.at(now) for own in room.divisions.values())
-    return {"model": room.model, "healthy": healthy, "parts": parts, "reserve": reserve}
+    reserve = healthy - sum(own.split_share.at(now) for own in room.divisions.values())
+    return {
+        "model": room.model,
+        "healthy": healthy,
+        "parts": parts,
+        "reserve": reserve,
+        "is_beside": any(part["share"] != part["signed"] or part["emergency"] for part in parts),
+    }
 
 
 def _proposed() -> list[Split]:
@@ -103,9 +120,32 @@ def _proposal(row: Split, person: Person, mandates: list[queries.Mandate]) -> di
     return {
         "split": row,
         "fields": fields,
-        "effects": queries.preview_split(queries.percents_of(row), starts_at=max(row.starts_at, timezone.now())),
+        "preview": _preview_of(row, person),
         "may_withdraw": rules.can(person, "withdraw_split", row),
     }
+
+
+def _preview_of(row: Split, person: Person) -> queries.SplitPreview:
+    starts_at = max(row.starts_at, timezone.now())
+    return queries.preview_for(queries.percents_of(row), starts_at=starts_at, person=person)
+
+
+def _exception(row: SplitException, person: Person, mandates: list[queries.Mandate]) -> dict[str, Any]:
+    """An exception with its signature fields, and whether this person signs or withdraws it."""
+    is_open = row.state == SplitException.State.PROPOSED
+    signed = {signature.role_id: signature for signature in row.signatures.all()}
+    counted = queries.people_of(signed.values())
+    free = [] if person.pk in counted or not is_open else [m for m in mandates if m.holder.pk not in counted]
+    mine = {mandate.role.pk: mandate for mandate in reversed(free) if mandate.role.pk not in signed}
+    fields = [{"role": role, "signature": signed.get(role.pk), "mine": mine.get(role.pk)} for role in row.roles.all()]
+    may_withdraw = is_open and rules.can(person, "withdraw_exception", row)
+    return {"exception": row, "fields": fields, "may_withdraw": may_withdraw}
+
+
+def _exception_form(person: Person, data: Any = None) -> ExceptionForm:
+    own = [division.pk for division in Division.objects.all() if rules.can(person, "propose_exception", division)]
+    initial = {"starts_on": day_of(timezone.now(), site_zone())}
+    return ExceptionForm(data, divisions=Division.objects.filter(pk__in=own), initial=initial, prefix="exception")
 
 
 def _history(now: Any) -> Any:
@@ -125,10 +165,10 @@ def split_preview(request: HttpRequest) -> HttpResponse:
     """Who would stand over with what is typed; nothing is written."""
     rules.require(request.user, "propose_split")
     form = _split_form(request.GET)
-    return render(request, "split/split.html#preview", _preview(form))
+    return render(request, "split/split.html#preview", _preview(form, request.user))
 
 
-def _preview(form: SplitForm) -> dict[str, Any]:
+def _preview(form: SplitForm, person: Person) -> dict[str, Any]:
     """The effects of what is typed; None while it makes no sense yet."""
     form.is_valid()
     typed = {name: value for name, value in form.cleaned_data.items() if name != "reason"}
@@ -136,9 +176,9 @@ def _preview(form: SplitForm) -> dict[str, Any]:
     sums_fit = all(sum(shares.values(), Decimal(0)) <= WHOLE for shares in percents.values())
     only_reason_missing = set(form.errors) <= {"reason"}
     if not only_reason_missing or not sums_fit or not typed.get("starts_on"):
-        return {"effects": None, "over": not sums_fit}
+        return {"preview": None, "over": not sums_fit}
     starts_at = max(start_of(typed["starts_on"], site_zone()), timezone.now())
-    return {"effects": queries.preview_split(percents, starts_at=starts_at), "over": False}
+    return {"preview": queries.preview_for(percents, starts_at=starts_at, person=person), "over": False}
 
 
 @login_required
@@ -148,7 +188,7 @@ def split_propose(request: HttpRequest) -> HttpResponse:
     rules.require(request.user, "propose_split")
     form = _split_form(request.POST)
     if request.POST.get("do") == "look":
-        return _show(request, form, **_preview(form))
+        return _show(request, form, **_preview(form, request.user))
     status = 422
     if form.is_valid():
         try:
@@ -156,6 +196,7 @@ def split_propose(request: HttpRequest) -> HttpResponse:
                 by=request.user,
                 starts_at=start_of(form.cleaned_data["starts_on"], site_zone()),
                 percents=form.percents(),
+                weights=form.weights(),
                 reason=form.cleaned_data["reason"],
             )
         except NotAllowed:
@@ -165,7 +206,7 @@ def split_propose(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("Proposed. It holds once both signatures are there."))
             return redirect("split")
-    return _show(request, form, status=status, **_preview(form))
+    return _show(request, form, status=status, **_preview(form, request.user))
 
 
 @login_required
@@ -193,4 +234,57 @@ def split_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
     decisions.withdraw_split(split=row, by=request.user, reason=reason)
     messages.success(request, _("The proposal is withdrawn."))
+    return redirect("split")
+
+
+@login_required
+@require_GET
+def split_compare(request: HttpRequest) -> HttpResponse:
+    """Two proposals beside each other and what each would do, for a screen or for paper."""
+    person, waiting = request.user, _proposed()
+    chosen = [row for row in waiting if str(row.public_id) in request.GET.getlist("split")] or waiting
+    shown = [{"split": row, "preview": _preview_of(row, person)} for row in chosen[:2]]
+    return render(request, "split/compare.html", {"shown": shown, "waiting": waiting})
+
+
+@login_required
+@require_POST
+def exception_propose(request: HttpRequest) -> HttpResponse:
+    """An exception above the split that waits for its signatures."""
+    form, status = _exception_form(request.user, request.POST), 422
+    if form.is_valid():
+        said, zone = dict(form.cleaned_data), site_zone()
+        starts_at = start_of(said.pop("starts_on"), zone)
+        ends_at = plus_days(start_of(said.pop("ends_on"), zone), 1, zone)
+        try:
+            above.propose_exception(by=request.user, starts_at=starts_at, ends_at=ends_at, **said)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            status = refuse(form, refusal)
+        else:
+            messages.success(request, _("Proposed. It holds once all have signed, and ends by itself."))
+            return redirect("split")
+    return _show(request, _form(request), status=status, exception_form=form)
+
+
+@login_required
+@require_POST
+def exception_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The person's signature is under the exception, in the role whose field was pressed."""
+    row = get_object_or_404(SplitException.objects.select_related("model", "division"), public_id=public_id)
+    form = SignSplitForm(request.POST)
+    role = get_object_or_404(Role, slug=form.cleaned_data["role"] if form.is_valid() else "")
+    above.sign_exception(exception=row, by=request.user, role=role)
+    messages.success(request, _("Signed."))
+    return redirect("split")
+
+
+@login_required
+@require_POST
+def exception_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The exception is off the table."""
+    row = get_object_or_404(SplitException.objects.select_related("model", "division"), public_id=public_id)
+    above.withdraw_exception(exception=row, by=request.user)
+    messages.success(request, _("Withdrawn."))
     return redirect("split")
