@@ -1,6 +1,5 @@
 """Pitches: the list, the page of one pitch, submitting, withdrawing, trying again."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,19 +10,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from allocations import asks, queries
 from allocations import pitches as decisions
-from allocations import queries, rules
 from allocations.errors import AllocationsError, NotAllowed
-from allocations.models import Grant, Pitch
-from allocations.queries.standing import with_gpus
-from portal.earlier import earlier_of
+from allocations.models import Pitch
 from portal.forms import ReasonForm
 from portal.pages import newest_first
 from portal.problems import refuse
 from portal.views.pitch_form import answer_to, projects_to_pitch_for
-from portal.views.pitch_story import story_of
-
-ENDED_WITHOUT = (Pitch.State.DECLINED, Pitch.State.WITHDRAWN)  # what a new pitch may follow
+from portal.views.pitch_page import page_of
 
 
 @login_required
@@ -59,32 +54,8 @@ def _narrow(rows: QuerySet[Pitch], request: HttpRequest) -> QuerySet[Pitch]:
 @require_GET
 def pitch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch: where it stands, who must sign, what happened, what happens next."""
-    row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
-    return render(request, "pitches/detail.html", _page(request, row, ReasonForm()))
-
-
-def _page(request: HttpRequest, row: Pitch, form: ReasonForm) -> dict[str, Any]:
-    person = request.user
-    grant = _grant_of(row) if row.state == Pitch.State.GRANTED else None
-    is_open = row.state in (Pitch.State.DRAFT, Pitch.State.SUBMITTED)
-    return {
-        "pitch": row,
-        "may_resubmit": row.state in ENDED_WITHOUT and rules.can(person, "pitch_for", row.project),
-        "earlier": earlier_of(row, person),
-        "followers": list(queries.pitches_visible_to(person).filter(resubmits=row).order_by("pk")),
-        "story": story_of(row, grant=grant),
-        "form": form,
-        "may_edit": row.state == Pitch.State.DRAFT and rules.can(person, "edit_pitch", row),
-        "may_withdraw": is_open and rules.can(person, "withdraw_pitch", row),
-        "may_emergency": row.state in Pitch.SIGNABLE and rules.can(person, "grant_emergency", row),
-        "mandates": queries.mandates_to_sign(queries.load_signatures(row), person),
-        "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=person, but=row),
-    }
-
-
-def _grant_of(row: Pitch) -> Any:
-    grants = with_gpus(Grant.objects.filter(pitch=row))
-    return grants.select_related("model", "issued_by", "ended_by").first()
+    row = get_object_or_404(asks.with_details(queries.pitches_visible_to(request.user)), public_id=public_id)
+    return render(request, "pitches/detail.html", page_of(request, row))
 
 
 @login_required
@@ -100,7 +71,7 @@ def pitch_submit(request: HttpRequest, public_id: UUID) -> HttpResponse:
         form = ReasonForm({})
         form.is_valid()
         status = refuse(form, refusal)
-        return render(request, "pitches/detail.html", _page(request, row, form), status=status)
+        return render(request, "pitches/detail.html", page_of(request, row, form=form), status=status)
 
 
 @login_required
@@ -122,4 +93,4 @@ def pitch_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
         decisions.withdraw_pitch(pitch=row, by=request.user, reason=form.cleaned_data["reason"])
         messages.success(request, _("Withdrawn."))
         return redirect("pitch", row.public_id)
-    return render(request, "pitches/detail.html", _page(request, row, form), status=422)
+    return render(request, "pitches/detail.html", page_of(request, row, form=form), status=422)
