@@ -1,26 +1,45 @@
 """The policies of the moment of submission, frozen into a pitch: who signs, in which order, by when, who hears then."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
 from django.utils.translation import gettext as _
 
 from allocations import grants, queries
 from allocations.calendar import calendar_of
+from allocations.capacity import Booking
+from allocations.days import day_of, start_of
 from allocations.errors import NobodyToSign, OverShare
 from allocations.locks import lock_row
 from allocations.models import Pitch, PitchRole, Role
 from allocations.queries import Needed, Signing
 
 
-def freeze_policy(pitch: Pitch, *, now: datetime) -> list[Role]:
-    """The locked pitch needs the roles that the policies name at `now`, in place of any it had; its ideal fits.
+def first_day(pitch: Pitch, *, now: datetime) -> date:
+    """The first day of the start window from which the ideal fits; the earliest one where there is none such."""
+    if pitch.start_until is None:
+        return pitch.start_on
+    zone = grants.site_zone()
+    ask = Booking(*grants.promised_time(pitch.start_on, pitch.days, now=now), pitch.ideal_gpus)
+    room = queries.capacity_of(pitch.model, at=ask.starts_at)
+    latest = start_of(pitch.start_until, zone)
+    found = room.earliest_start(pitch.project.division, ask, latest=max(latest, ask.starts_at))
+    if found is None or found <= ask.starts_at:
+        return pitch.start_on
+    day = day_of(found, zone)
+    day += timedelta(days=start_of(day, zone) < found)  # what frees up during a day begins with the next one
+    return day if day <= pitch.start_until else pitch.start_on
 
-    Sets what the policies say on the pitch in memory: `is_over_share`, `is_fast_lane`, `counts_from`; the caller
-    stores them. Locks the project where a fast lane could be taken, so that its asks pass the cap one at a time.
+
+def freeze_policy(pitch: Pitch, *, start_on: date, now: datetime) -> list[Role]:
+    """The locked pitch needs the roles that the policies name at `now`, in place of any it had.
+
+    Its ideal fits from `start_on` on. Sets what the policies say on the pitch in memory, `is_over_share`,
+    `is_fast_lane` and `counts_from`; the caller stores them. Locks the project where a fast lane could be taken, so
+    that its asks pass the cap one at a time.
     Raises OverShare where no policy lets an ask above the share through, OverCapacity, NobodyToSign.
     """
-    pitch.is_over_share = _stands_over_share(pitch, now)
+    pitch.is_over_share = _stands_over_share(pitch, start_on, now)
     lane = None if pitch.is_over_share else _fast_lane(pitch, now)
     signing = lane or _signing(pitch, over_share=pitch.is_over_share)
     pitch.is_fast_lane, pitch.counts_from = lane is not None, signing.counts_from
@@ -30,8 +49,8 @@ def freeze_policy(pitch: Pitch, *, now: datetime) -> list[Role]:
     return signing.roles
 
 
-def _stands_over_share(pitch: Pitch, now: datetime) -> bool:
-    starts_at, ends_at = grants.promised_time(pitch.start_on, pitch.days, now=now)
+def _stands_over_share(pitch: Pitch, start_on: date, now: datetime) -> bool:
+    starts_at, ends_at = grants.promised_time(start_on, pitch.days, now=now)
     try:
         grants.require_room(
             project=pitch.project, model=pitch.model, gpus=pitch.ideal_gpus, starts_at=starts_at, ends_at=ends_at

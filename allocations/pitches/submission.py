@@ -9,7 +9,7 @@ from allocations.locks import one_at_a_time
 from allocations.models import Person, Pitch
 from allocations.pitches import terms, waitlist
 from allocations.pitches.common import lock_in, tell_signers
-from allocations.pitches.needed import freeze_policy
+from allocations.pitches.needed import first_day, freeze_policy
 from allocations.pitches.places import require_places
 from inventory import trail
 
@@ -19,8 +19,9 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     """The pitch waits for the roles that policies in force name, which are frozen into it; their holders are told.
 
     A pitch that was asked to change begins its next round: earlier signatures count no more. What it asks for, its
-    ideal, must fit at every instant of its time; that is checked again at the last signature. Above the division's
-    share only the whole fleet bounds it where a policy says who signs such asks.
+    ideal, must fit at every instant of its time, from the first day of its start window on which it does; that is
+    checked again at the last signature. Above the division's share only the whole fleet bounds it where a policy says
+    who signs such asks.
     Only ops may name a first day in the past (the trail says so); the promise still begins at the last signature.
     Raises NotAllowed, WrongState, Stale, BadTerms, NobodyToSign, OverShare, OverCapacity.
     """
@@ -31,10 +32,14 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     today = day_of(now, grants.site_zone())
     asks.check_whole(pitch, today=today, may_back_date=rules.can(by, "back_date"))
     require_places(pitch)
-    roles = freeze_policy(pitch, now=now)
+    start_on = first_day(pitch, now=now)
+    roles = freeze_policy(pitch, start_on=start_on, now=now)
     is_revised = pitch.state == Pitch.State.CHANGES
     # A round of changes costs nobody the place in the queue.
-    stamps = {"submitted_at": pitch.submitted_at or now, **terms.columns_of(pitch, pitch.asked)}
+    stamps = {
+        "submitted_at": pitch.submitted_at or now,
+        **terms.columns_of(pitch, pitch.asked._replace(start_on=start_on)),
+    }
     stamps |= {"round": terms.next_round(pitch)} if is_revised else {}
     Pitch.objects.advance(
         pitch, Pitch.State.SUBMITTED, counts_from=pitch.counts_from, is_over_share=pitch.is_over_share,
@@ -42,7 +47,7 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
     )  # fmt: skip
     event = trail.record(
         "pitch.revised" if is_revised else "pitch.submitted", pitch, by=by, project=pitch.project.slug,
-        model=pitch.model.name, gpus=pitch.ideal_gpus, min_gpus=pitch.min_gpus, start_on=pitch.start_on,
+        model=pitch.model.name, gpus=pitch.ideal_gpus, min_gpus=pitch.min_gpus, start_on=start_on,
         days=pitch.days, roles=[role.slug for role in roles], back_dated=pitch.start_on < today,
         over_share=pitch.is_over_share, fast_lane=pitch.is_fast_lane,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Room over time, cost, who signs, when it fits, what it would displace, and how the alternatives stand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 from allocations import grants, queries
 from allocations.asks import Alternative
 from allocations.capacity import Booking, Shortage
+from allocations.days import start_of
 from allocations.models import Division, Person, Pitch, Project
 from inventory.models import GpuModel
 from portal.charts import CapacityChart, capacity_chart
@@ -51,6 +52,7 @@ class Outlook:
     chart: CapacityChart
     alternatives: Sequence[AlternativeOutlook] = ()
     displaced: Displaced = field(default_factory=Displaced)
+    is_in_window: bool = False  # it does not fit on its first day, and does on a later one that would do
 
     @property
     def signers(self) -> list[Signer]:
@@ -82,6 +84,7 @@ def outlook_as_typed(
     min_gpus: int,
     start_on: date,
     days: int,
+    start_until: date | None = None,
     alternatives: Sequence[Alternative] = (),
     but: Pitch | None = None,
 ) -> Outlook:
@@ -96,7 +99,7 @@ def outlook_as_typed(
     room, *others = queries.capacities_of([model, *(each.model for each in alternatives)], at=now)
     shortage = room.shortage(division, ask)
     free = room.divisions[division.slug].free
-    return _outlook(
+    typed = _outlook(
         room, division, ask, shortage, now,
         days=days,
         min_gpus=min_gpus,
@@ -107,6 +110,7 @@ def outlook_as_typed(
         ],
         displaced=displaced_by(ask, division=division, model=model, free=free, person=person, but=but, at=now),
     )  # fmt: skip
+    return replace(typed, is_in_window=_is_in_window(typed, start_until))
 
 
 def outlook_of_pitch(pitch: Pitch) -> Outlook:
@@ -163,6 +167,12 @@ def _outlook(
             shown_until=max(ends_at + SHOWN_AFTER, now + SHOWN_AT_LEAST),
         ),
     )
+
+
+def _is_in_window(typed: Outlook, start_until: date | None) -> bool:
+    if typed.fits or typed.earliest_at is None or start_until is None:
+        return False
+    return typed.earliest_at <= start_of(start_until, grants.site_zone())
 
 
 def _alternative(room: queries.ModelCapacity, division: Division, ask: Booking, days: int) -> AlternativeOutlook:

@@ -179,6 +179,7 @@ def _ask(
             min_gpus=min(typed["min_gpus"], typed["ideal_gpus"]),
             start_on=typed["start_on"],
             days=typed["days"],
+            start_until=typed.get("start_until"),
             alternatives=ask.alternatives,
             but=row,
         )

@@ -1,12 +1,12 @@
 """What a pitch says beside its numbers: other models, links, answers to questions, a start window, labels of nodes."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from allocations import asks, pitches, queries
 from allocations.asks import Alternative, Details, Link
-from allocations.errors import BadTerms, Stale
+from allocations.errors import BadTerms, OverShare, Stale
 from allocations.models import Grant, Pitch, Question
 from inventory.models import Event
 from tests import factories
@@ -197,3 +197,36 @@ def test_a_start_window_that_ends_too_late_is_refused_at_its_field(world, noon):
         pitches.submit_pitch(pitch=pitch, by=world.pitcher)
 
     assert refused.value.facts["field"] == "start_until"
+
+
+class TestStartWindow:
+    """60 H100 may be promised; 40 of them are taken until the fourth day, noon."""
+
+    @pytest.fixture
+    def taken(self, world, noon):
+        return factories.grant(world.project, gpus=40, starts_at=noon, ends_at=noon + timedelta(days=3))
+
+    def test_without_one_what_does_not_fit_on_its_first_day_is_refused(self, world, taken):
+        with pytest.raises(OverShare):
+            acts.submit(world, gpus=32)
+
+    def test_it_begins_on_the_first_day_of_the_window_on_which_all_of_it_fits(self, world, noon, taken):
+        pitch = acts.submit(world, gpus=32, start_until=date(2027, 3, 9))
+        pitch.refresh_from_db()
+
+        acts.approve(world, pitch, world.chief, "chief-scientist")
+        acts.approve(world, pitch, world.head, "research-head")
+
+        grant = Grant.objects.get(pitch=pitch)
+        assert (pitch.start_on, pitch.terms.start_on) == (noon.date(), date(2027, 3, 5))
+        assert (grant.starts_at, grant.ends_at - grant.starts_at) == (
+            datetime(2027, 3, 5, tzinfo=UTC),
+            timedelta(days=14),
+        )
+
+    def test_a_window_that_ends_before_that_day_helps_nothing(self, world, taken):
+        with pytest.raises(OverShare):
+            acts.submit(world, gpus=32, start_until=date(2027, 3, 4))
+
+    def test_what_fits_at_once_begins_at_once(self, world, taken):
+        assert acts.submit(world, gpus=20, start_until=date(2027, 3, 9)).offered_start_on is None

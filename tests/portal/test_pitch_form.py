@@ -172,6 +172,16 @@ class TestPanel:
 
         assert re.search(r"Or 4 A100 : fits from \d+ \w+ \d+ 1 L4 : nothing says when it fits", said), said
 
+    def test_a_start_window_that_reaches_the_day_on_which_it_fits_is_told(self, writer, lab):
+        now = timezone.now()
+        factories.grant(lab.project, gpus=50, starts_at=now, ends_at=now + timedelta(days=3))
+        days = [(now + timedelta(days=n)).date().isoformat() for n in (1, 9)]
+
+        near, far = (panel(writer, lab, start_until=day) for day in days)
+
+        assert "Your start window reaches that far: submitted now, it begins then." in far
+        assert ("All of it would fit from" in near, "Your start window" in near) == (True, False)
+
     def test_who_signs_and_why(self, writer, lab):
         Policy.objects.filter(min_gpus=1024).update(min_gpus=40)
 
