@@ -56,7 +56,7 @@ def _waiting(person: Person, projects: list[Project]) -> list[Waiting]:
     rows = [
         *_to_sign(person),
         *_splits(person),
-        *_drafts(person),
+        *_own_pitches(person),
         *(_release(project) for project in projects if _must_release(project, person)),
         *_needs(person),
     ]
@@ -68,7 +68,7 @@ def _to_sign(person: Person) -> list[Waiting]:
         Waiting(
             text=pitch.title,
             note=_("%(gpus)s %(model)s for %(project)s")
-            % {"gpus": pitch.offered_gpus, "model": pitch.model, "project": pitch.project},
+            % {"gpus": pitch.terms.gpus, "model": pitch.terms.model, "project": pitch.project},
             address=reverse("queue_item", args=[pitch.public_id]),
             button=_("Decide"),
             since=pitch.submitted_at,
@@ -91,18 +91,22 @@ def _splits(person: Person) -> list[Waiting]:
     ]
 
 
-def _drafts(person: Person) -> list[Waiting]:
-    drafts = Pitch.objects.filter(pitcher=person, state=Pitch.State.DRAFT).select_related("project").order_by("pk")
-    return [
-        Waiting(
-            text=draft.title,
-            note=_("draft for %(project)s") % {"project": draft.project},
-            address=reverse("pitch_edit", args=[draft.public_id]),
-            button=_("Finish"),
-            since=draft.created_at,
-        )
-        for draft in drafts[:WAITING_ROWS]
-    ]
+def _own_pitches(person: Person) -> list[Waiting]:
+    """Drafts to finish, changes that were asked for, and counter-offers to answer."""
+    theirs = [Pitch.State.OFFERED, Pitch.State.CHANGES, Pitch.State.DRAFT]
+    rows = Pitch.objects.filter(pitcher=person, state__in=theirs).select_related("project").order_by("-state", "pk")
+    return [_own_pitch(pitch) for pitch in rows[:WAITING_ROWS]]
+
+
+def _own_pitch(pitch: Pitch) -> Waiting:
+    note, page, button, since = {
+        Pitch.State.DRAFT: (_("draft for %(project)s"), "pitch_edit", _("Finish"), pitch.created_at),
+        Pitch.State.CHANGES: (_("changes were asked for"), "pitch_edit", _("Change it"), pitch.submitted_at),
+        Pitch.State.OFFERED: (_("other terms are offered"), "pitch", _("Answer"), pitch.offered_at),
+    }[Pitch.State(pitch.state)]
+    due = pitch.answer_due_at if pitch.state == Pitch.State.OFFERED else None
+    address = reverse(page, args=[pitch.public_id])
+    return Waiting(pitch.title, note % {"project": pitch.project}, address, button, since, due)
 
 
 def _must_release(project: Project, person: Person) -> bool:

@@ -62,7 +62,7 @@ def test_a_refused_answer_keeps_the_typed_reason_on_the_screen(visit, lab, rows)
         session.page.keyboard.press("l")
         session.page.fill("#less-gpus", "31")
         session.page.fill("#less-reason", "A few more will do.")
-        session.page.click("text=Sign these terms")
+        session.page.click("button:has-text('Sign these terms')")
         session.page.wait_for_selector("#less-gpus-error")
 
         assert session.page.input_value("#less-reason") == "A few more will do."
@@ -79,7 +79,7 @@ def test_the_queue_works_without_script(chromium, server, visit, lab, rows):
     page.goto("/queue/")
     page.click("summary:has-text('Approve less')")
     page.fill("#less-gpus", "20")
-    page.click("text=Sign these terms")
+    page.click("button:has-text('Sign these terms')")
 
     rows.waiting.refresh_from_db()
     assert (rows.waiting.round, rows.waiting.offered_gpus) == (2, 20)

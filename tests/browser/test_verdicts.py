@@ -10,6 +10,11 @@ from tests.browser import world
 THUMB_PX = 44  # what a finger hits
 
 
+def still(page):
+    """Nothing is asked of the server any more: the rows may go."""
+    page.wait_for_load_state("networkidle")
+
+
 @pytest.fixture
 def rows(server, lab):
     return world.fill(lab)
@@ -37,6 +42,7 @@ def test_a_requester_accepts_a_counter_offer(visit, lab, offered, phone):
 
         offered.refresh_from_db()
         assert (offered.state, Grant.objects.get(pitch=offered).gpus) == ("granted", 2)
+        still(session.page)
         assert session.complaints == []
 
 
@@ -47,6 +53,7 @@ def test_a_requester_declines_one_with_a_reason(visit, lab, offered):
         session.page.keyboard.type("Two are no use.")
         session.page.click("text=Decline these terms")
         expect(session.page.locator(".toast-line")).to_contain_text("on the table again")
+        still(session.page)
 
     offered.refresh_from_db()
     assert (offered.state, offered.offered_gpus) == ("submitted", 30)
@@ -68,6 +75,7 @@ def test_approve_and_decline_are_in_reach_of_a_thumb(visit, lab, rows, answer):
         session.page.wait_for_selector("text=Nothing waits for your signature")
 
         assert SignOff.objects.filter(pitch=rows.waiting, person=lab.chief).count() == 1
+        still(session.page)
         assert session.complaints == []
 
 
@@ -83,6 +91,7 @@ def test_an_answer_is_undone_by_its_key_and_the_seconds_run(visit, lab, rows):
 
         assert SignOff.objects.filter(pitch=rows.waiting).count() == 0
         assert session.page.locator("form.undo").count() == 0
+        still(session.page)
         assert session.complaints == []
 
 
@@ -93,6 +102,7 @@ def test_the_way_back_goes_away_by_itself(visit, lab, rows, settings):
         session.page.keyboard.press("a")
         expect(session.page.locator("form.undo")).to_have_count(1)
         expect(session.page.locator("form.undo")).to_have_count(0)
+        still(session.page)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +125,7 @@ def test_the_other_answers_have_keys_and_the_help_names_them(visit, lab, rows, k
         assert rows.waiting.state == state
         for name in ("Approve", "Approve less, or other days", "Ask for changes", "Decline", "Put on the waitlist"):
             assert name in names
+        still(session.page)
         assert session.complaints == []
 
 
@@ -126,9 +137,10 @@ def test_another_model_is_named_on_the_queue(visit, lab, rows):
         session.page.click("text=Another model or other days")
         session.page.select_option("#less-model", label="A100")
         session.page.fill("#less-days", "20")
-        session.page.click("text=Sign these terms")
+        session.page.click("button:has-text('Sign these terms')")
         expect(session.page.locator(".toast-line")).to_contain_text("Signed for 4 A100")
 
         rows.waiting.refresh_from_db()
         assert (rows.waiting.terms.model.name, rows.waiting.terms.days) == ("A100", 20)
+        still(session.page)
         assert session.complaints == []
