@@ -33,6 +33,10 @@ class DemoPitch(NamedTuple):
     assigned: bool = False
     withdrawn: float | None = None
     if_declined: str = ""
+    others: tuple[tuple[str, int], ...] = ()  # models that would do as well, with their numbers
+    site: str = ""
+    link: str = ""
+    start_within_days: int | None = None
 
 
 def both(first: float, second: float, reason: str = "") -> tuple[Answer, ...]:
@@ -286,6 +290,10 @@ OPEN = [
         (Answer("research-head", 5.2),),
         True,
         if_declined="We stay at 16 k and learn nothing about long chains this quarter.",
+        others=(("H100", 48),),
+        site="oslo",
+        link="https://papers.lab.example/long-chains",
+        start_within_days=14,
     ),
     DemoPitch(
         "interp-atlas",
@@ -299,6 +307,8 @@ OPEN = [
         30,
         "Name the features behind nine of ten refusals.",
         2.5,
+        others=(("A100", 16),),
+        start_within_days=21,
     ),
     DemoPitch(
         "long-context",

@@ -1,15 +1,15 @@
 """The demo's history, told through the real services in the order in which it happened."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
 from django.utils import timezone
 
-from allocations import pitches, projects, splits
-from allocations.models import Division, Person, Pitch, Policy, PolicyRole, Project, Role, Split
+from allocations import asks, pitches, projects, splits
+from allocations.models import Division, Holiday, Person, Pitch, Policy, PolicyRole, Project, Question, Role, Split
 from inventory import trail
 from inventory.models import GpuModel
 from portal.demo.clock import clock_at
@@ -49,6 +49,7 @@ def _scenes(now: datetime) -> Iterator[Scene]:
         yield from _pitch_scenes(pitch, now)
     # After all of them, which were signed in the usual way.
     yield Scene(FAST_LANE_DAYS_AGO, _open_fast_lane)
+    yield Scene(FAST_LANE_DAYS_AGO, _ask_more)
 
 
 def _split_scenes() -> Iterator[Scene]:
@@ -154,6 +155,19 @@ def _days_until(starts_days_ago: float) -> float:
     return 2 if starts_days_ago > 0 else -starts_days_ago
 
 
+def _ask_more() -> None:
+    """Research asks one question more, and nothing falls due on New Year's Day."""
+    admin, research = _person("admin"), Division.objects.get(slug="research")
+    question = Question.objects.create(
+        division=research, text="Which data does it use?", kind=Question.Kind.CHOICE,
+        choices=["Public", "Licensed", "Our own", "None"], help="For the data office; it decides nothing.",
+    )  # fmt: skip
+    new_year = date(timezone.now().year + 1, 1, 1)
+    holiday = Holiday.objects.create(on=new_year, name="New Year")
+    for noun, row in (("question", question), ("holiday", holiday)):
+        trail.record(f"{noun}.added", row, by=admin)
+
+
 def _open_fast_lane() -> None:
     """Up to a node for a week needs one signature in Research, as long as the project stays small this month."""
     lane = Policy.objects.create(
@@ -183,6 +197,12 @@ def _draft(pitch: DemoPitch, now: datetime) -> Pitch:
         one_island=pitch.one_island,
         start_on=first_day,
         days=pitch.days,
+        start_until=None if pitch.start_within_days is None else first_day + timedelta(days=pitch.start_within_days),
+        required_labels={"site": pitch.site} if pitch.site else None,
+        details=asks.Details(
+            tuple(asks.Alternative(GpuModel.objects.get(name=name), gpus) for name, gpus in pitch.others),
+            (asks.Link("What we know so far", pitch.link),) if pitch.link else (),
+        ),
     )
 
 
