@@ -182,6 +182,11 @@ SPECTACULAR_SETTINGS = {
         "MoveState": "allocations.models.Move.State",
         "GpuKind": "inventory.models.Gpu.Kind",
         "StepKind": "allocations.models.PlanStep.Kind",
+        "PitchVerdict": "allocations.models.SignOff.Verdict",
+        "ChangeVerdict": "allocations.models.ChangeSignOff.Verdict",
+        "ChangeKind": "allocations.models.GrantChange.Kind",
+        "ChangeState": "allocations.models.GrantChange.State",
+        "LoanState": "allocations.models.Loan.State",
     },
 }
 

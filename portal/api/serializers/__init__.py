@@ -14,19 +14,43 @@ from portal.api.serializers.decisions import (
     SplitOut,
 )
 from portal.api.serializers.facts import CordonIn, EventOut, GpuModelOut, GpuOut, NodeOut
+from portal.api.serializers.lending import (
+    AnswerChangeIn,
+    AnswerLoanIn,
+    ChangeIn,
+    ChangeOut,
+    ExceptionIn,
+    ExceptionOut,
+    ExtensionIn,
+    LoanIn,
+    LoanOut,
+    ResultIn,
+    SignChangeIn,
+    TermsIn,
+    TermsOut,
+)
 from portal.api.serializers.plans import CommitIn, MoveOut, PlanOut, PlanWithStepsOut
 from portal.api.serializers.verdicts import AcceptOfferIn, DeclineOfferIn, RankIn, SignPitchIn
 
 __all__ = [
     "AcceptOfferIn",
+    "AnswerChangeIn",
+    "AnswerLoanIn",
+    "ChangeIn",
+    "ChangeOut",
     "CommitIn",
     "CordonIn",
     "DeclineOfferIn",
     "EndGrantIn",
     "EventOut",
+    "ExceptionIn",
+    "ExceptionOut",
+    "ExtensionIn",
     "GpuModelOut",
     "GpuOut",
     "GrantOut",
+    "LoanIn",
+    "LoanOut",
     "MoveOut",
     "NeedOut",
     "NodeOut",
@@ -38,8 +62,12 @@ __all__ = [
     "QuestionOut",
     "RankIn",
     "ReasonIn",
+    "ResultIn",
+    "SignChangeIn",
     "SignPitchIn",
     "SignSplitIn",
     "SplitIn",
     "SplitOut",
+    "TermsIn",
+    "TermsOut",
 ]

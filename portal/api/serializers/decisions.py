@@ -204,6 +204,11 @@ class SplitOut(serializers.Serializer):
     roles = serializers.SerializerMethodField()
     signatures = SplitSignatureOut(many=True)
     percents = serializers.SerializerMethodField()
+    weights = serializers.SerializerMethodField()
+
+    def get_weights(self, row: Split) -> dict[str, str]:
+        """Model name -> what a GPU-hour of it counts against those of the others."""
+        return {weight.model.name: f"{weight.weight:.3f}" for weight in row.weights.all()}
 
     def get_roles(self, row: Split) -> list[str]:
         """The roles that must sign, as slugs."""
@@ -226,6 +231,12 @@ class SplitIn(serializers.Serializer):
         help_text='Model name ("" for every model that is not named) -> division -> percent.',
     )
     reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
+    weights = serializers.DictField(
+        child=serializers.DecimalField(max_digits=6, decimal_places=3),
+        required=False,
+        default=dict,
+        help_text="Model name -> what a GPU-hour of it counts against those of the others.",
+    )
 
 
 class SignSplitIn(serializers.Serializer):
@@ -250,6 +261,9 @@ class GrantOut(serializers.Serializer):
     ends_at = serializers.DateTimeField()
     issued_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
+    is_emergency = serializers.BooleanField()
+    ratify_by = serializers.DateTimeField(allow_null=True)
+    ratified_at = serializers.DateTimeField(allow_null=True)
 
 
 class EndGrantIn(serializers.Serializer):

@@ -2,6 +2,22 @@
 
 from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Splits
 from portal.api.viewsets.facts import Events, GpuModels, Gpus, Nodes
+from portal.api.viewsets.lending import Changes, Exceptions, Loans
 from portal.api.viewsets.plans import Moves, Plans
 
-__all__ = ["Events", "GpuModels", "Gpus", "Grants", "Moves", "Needs", "Nodes", "Pitches", "Plans", "Projects", "Splits"]
+__all__ = [
+    "Changes",
+    "Events",
+    "Exceptions",
+    "GpuModels",
+    "Gpus",
+    "Grants",
+    "Loans",
+    "Moves",
+    "Needs",
+    "Nodes",
+    "Pitches",
+    "Plans",
+    "Projects",
+    "Splits",
+]

@@ -3,14 +3,38 @@
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from allocations import asks, grants, pitches, plans, queries, recusals, splits
-from allocations.models import Answer, Pitch, PitchAlternative, PitchRole, Project, Split
+from allocations import (
+    asks,
+    changes,
+    emergencies,
+    grants,
+    pitches,
+    plans,
+    projects,
+    queries,
+    recusals,
+    results,
+    splits,
+)
+from allocations.models import (
+    Answer,
+    Grant,
+    GrantChange,
+    Pitch,
+    PitchAlternative,
+    PitchRole,
+    Project,
+    ResultCheck,
+    Split,
+)
 from allocations.queries.standing import with_gpus
 from portal.api import filters, serializers
 from portal.api.viewsets.base import Nouns, role_of
@@ -42,6 +66,14 @@ class Projects(Nouns):
     def propose_release(self, request: Request, slug: str) -> Response:
         """A plan that takes back what the project has no right to any more."""
         return plan_answer(plans.propose_release(project=self.get_object(), by=request.user))
+
+    @extend_schema(request=serializers.TermsIn, responses={201: serializers.TermsOut})
+    @action(detail=True, methods=["post"])
+    def terms(self, request: Request, slug: str) -> Response:
+        """Guarantee, quota, priority and protection from an instant on."""
+        said = self.told(serializers.TermsIn)
+        terms = projects.set_terms(project=self.get_object(), by=request.user, **said)
+        return Response(serializers.TermsOut(terms).data, status=status.HTTP_201_CREATED)
 
 
 class Pitches(Answers, Nouns):
@@ -102,6 +134,15 @@ class Pitches(Answers, Nouns):
         recusals.recuse(pitch=row, by=request.user, **self.told(serializers.ReasonIn))
         return self.answer(row.pk)
 
+    @extend_schema(request=serializers.EndGrantIn, responses={201: serializers.GrantOut})
+    @action(detail=True, methods=["post"])
+    def emergency(self, request: Request, id: str) -> Response:  # noqa: A002
+        """You grant it at once; others ratify it in time, or it ends by itself."""
+        said = self.told(serializers.EndGrantIn)
+        grant = emergencies.grant_emergency(pitch=self.get_object(), by=request.user, **said)
+        row = with_gpus(Grant.objects.filter(pk=grant.pk)).select_related("pitch", "project", "model").get()
+        return Response(serializers.GrantOut(row).data, status=status.HTTP_201_CREATED)
+
     def _draft(self) -> dict[str, Any]:
         said = self.told(serializers.PitchIn)
         visible = queries.projects_visible_to(self.request.user)
@@ -155,6 +196,7 @@ class Splits(Nouns):
 class Grants(Nouns):
     """Grants that you see."""
 
+    queryset = Grant.objects.none()
     serializer_class = serializers.GrantOut
     filterset_class = filters.GrantFilter
     lookup_field = "public_id"
@@ -172,10 +214,38 @@ class Grants(Nouns):
         row = self.get_object()
         return self.answer(grants.end_grant(grant=row, by=request.user, **self.told(serializers.EndGrantIn)).pk)
 
+    @extend_schema(request=serializers.ExtensionIn, responses={201: serializers.ChangeOut})
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, id: str) -> Response:  # noqa: A002
+        """The grant is asked to go on; it holds once all have signed."""
+        said = self.told(serializers.ExtensionIn)
+        return _created(changes.ask_extension(grant=self.get_object(), by=request.user, **said))
+
+    @extend_schema(request=serializers.ChangeIn, responses={201: serializers.ChangeOut})
+    @action(detail=True, methods=["post"])
+    def change(self, request: Request, id: str) -> Response:  # noqa: A002
+        """The grant is to become smaller or to end; it holds once all have signed."""
+        said = self.told(serializers.ChangeIn)
+        return _created(changes.ask_change(grant=self.get_object(), by=request.user, **said))
+
+    @extend_schema(request=serializers.ResultIn, responses=serializers.GrantOut)
+    @action(detail=True, methods=["post"])
+    def result(self, request: Request, id: str) -> Response:  # noqa: A002
+        """What came of it, once it was asked for."""
+        row = self.get_object()
+        check = get_object_or_404(ResultCheck.objects.select_related("grant__project", "grant__pitch"), grant=row)
+        results.answer_result(check=check, by=request.user, **self.told(serializers.ResultIn))
+        return self.answer(row.pk)
+
+
+def _created(change: GrantChange) -> Response:
+    return Response(serializers.ChangeOut(change).data, status=status.HTTP_201_CREATED)
+
 
 class Needs(Nouns):
     """Grants that lack GPUs, the oldest first; not in pages, since there are only so many."""
 
+    queryset = Grant.objects.none()
     serializer_class = serializers.NeedOut
     pagination_class = None
     filter_backends: list[Any] = []

@@ -234,7 +234,7 @@ def test_lists_are_filtered_by_query_parameters(client, lab, address, count):
 
 
 COSTS = {
-    "models": 3, "nodes": 3, "gpus": 3, "projects": 4, "pitches": 12, "splits": 7, "grants": 4, "needs": 4, "plans": 4,
+    "models": 3, "nodes": 3, "gpus": 3, "projects": 4, "pitches": 12, "splits": 8, "grants": 5, "needs": 5, "plans": 4,
     "moves": 4, "events": 4,
 }  # fmt: skip
 
