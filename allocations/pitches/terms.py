@@ -49,10 +49,9 @@ def check(pitch: Pitch, terms: Terms) -> None:
     today = day_of(timezone.now(), grants.site_zone())
     latest = today + timedelta(days=asks.LATEST_START_DAYS)
     if terms.start_on != pitch.terms.start_on and not today <= terms.start_on <= latest:
-        raise BadTerms(
-            _("The first day lies from today, %(today)s, to %(latest)s.") % {"today": today, "latest": latest},
-            field="start_on", earliest=today, latest=latest,
-        )  # fmt: skip
+        words = {"today": grants.spoken(today), "latest": grants.spoken(latest)}
+        message = _("The first day lies from today, %(today)s, to %(latest)s.") % words
+        raise BadTerms(message, field="start_on", earliest=today, latest=latest)
     if not 1 <= terms.days <= LONGEST_DAYS:
         raise BadTerms(
             _("Approve 1 to %(longest)s days.") % {"longest": LONGEST_DAYS}, field="days", longest_days=LONGEST_DAYS

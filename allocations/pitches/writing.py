@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import queries
+from allocations import grants, queries
 from allocations.models import Person, Pitch, SignOff
 from allocations.notify import page, tell
 from allocations.pitches import waitlist
@@ -84,7 +84,7 @@ def tell_askers(
     pitch, terms = signed.pitch, signed.pitch.terms
     words |= {
         "title": pitch.title, "project": pitch.project.name, "gpus": terms.gpus, "model": terms.model.name,
-        "days": terms.days, "start_on": terms.start_on,
+        "days": terms.days, "start_on": grants.spoken(terms.start_on),
     }  # fmt: skip
     path = page("pitches", pitch.public_id)
     tell(event, people, subject % words, body % words, path, not_before=leaves_at(signed))

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from allocations import queries
+from allocations.grants import spoken
 from allocations.models import Deputy, Grant, Person, Pitch, Recusal, Role, SignOff, signed_name
 
 DONE, NOW, TODO, BAD = "done", "now", "todo", "bad"
@@ -225,7 +226,12 @@ def _of_sign_off(pitch: Pitch, sign_off: SignOff) -> Happening:
 def _signed_for(pitch: Pitch, sign_off: SignOff) -> str:
     """The terms that somebody signed, as far as they are not as asked."""
     model = sign_off.model or pitch.model
-    words = {"gpus": sign_off.gpus, "model": model.name, "days": sign_off.days, "start_on": sign_off.start_on}
+    words = {
+        "gpus": sign_off.gpus,
+        "model": model.name,
+        "days": sign_off.days,
+        "start_on": spoken(sign_off.start_on or pitch.start_on),
+    }
     if sign_off.days not in (None, pitch.days) or sign_off.start_on not in (None, pitch.start_on):
         return _("Signed for %(gpus)s %(model)s for %(days)s days from %(start_on)s") % words
     if model != pitch.model:

@@ -211,7 +211,8 @@ def _drawn(
     signed: SignOff | None,
     status: int,
 ) -> HttpResponse:
-    row = row or next(iter(rows), None)
+    # What is on a waitlist waits for nobody: it is opened by a person, not by the end of the queue.
+    row = row or next((pitch for pitch in rows if pitch.state == Pitch.State.SUBMITTED), None)
     context: dict[str, Any] = {
         "waiting": [pitch for pitch in rows if pitch.state == Pitch.State.SUBMITTED],
         "waitlist": [pitch for pitch in rows if pitch.state == Pitch.State.WAITLISTED],

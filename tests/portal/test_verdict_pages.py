@@ -243,3 +243,15 @@ class TestUndo:
         client.force_login(lab.head)
 
         assert client.get(f"/queue/?undo={named}").status_code in (200, 400)
+
+
+def test_the_end_of_the_queue_opens_nothing_of_the_waitlist(client, lab, pitch):
+    """A key pressed once too often must not sign what waits for nobody."""
+    client.force_login(lab.head)
+    sign(client, pitch, "waitlist")
+
+    page = client.get("/queue/").content.decode()
+
+    assert "Nothing waits for your signature" in page
+    assert reverse("queue_item", args=[pitch.public_id]) in page
+    assert 'class="answers"' not in page
