@@ -43,7 +43,8 @@ def pitch_new(request: HttpRequest) -> HttpResponse:
     """A new pitch; `?project=` chooses the project beforehand."""
     projects = projects_to_pitch_for(request.user)
     today = day_of(timezone.now(), site_zone())
-    chosen = projects.filter(slug=request.GET.get("project", "")).first() or projects.first()
+    named = request.GET.get("project", "")
+    chosen = next((each for each in projects if each.slug == named), next(iter(projects), None))
     initial = {
         "project": chosen, "ideal_gpus": USUAL_GPUS, "min_gpus": USUAL_GPUS, "days": USUAL_DAYS, "start_on": today
     }  # fmt: skip
@@ -75,10 +76,9 @@ def _edit(request: HttpRequest, row: Pitch | None, initial: dict[str, Any]) -> H
     context = {"form": form, "pitch": draft.row, "draft": draft}
     context["earlier"] = earlier_of(draft.row, request.user) if draft.row else None
     context["revised"] = revised_of(draft.row) if draft.row else None
-    context |= {
-        "alike": _alike_as_typed(form, request.user, draft.row),
-        **_ask(form, initial, projects, request.user, draft.row),
-    }
+    if request.method == "POST":  # else the panel comes on its own, so that the form is there at once
+        context["alike"] = _alike_as_typed(form, request.user, draft.row)
+        context |= {"is_looked": True, **_ask(form, initial, projects, request.user, draft.row)}
     return render(request, "pitches/form.html", context, status=status)
 
 

@@ -68,7 +68,7 @@ def test_the_draft_itself_is_not_its_own_look_alike(client, lab, declined):
     client.force_login(lab.pitcher)
     pages = [
         client.get(reverse("pitch_outlook"), typed(lab, but=draft.public_id), headers=HTMX),
-        client.get(reverse("pitch_edit", args=[draft.public_id])),
+        client.post(reverse("pitch_edit", args=[draft.public_id]), typed(lab, title=TITLE, do="look")),
         client.get(reverse("pitch", args=[draft.public_id])),
     ]
 

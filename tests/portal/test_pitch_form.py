@@ -114,6 +114,26 @@ class TestTyped:
         assert "No node has the site bergen; there are: oslo, turin." in page.content.decode()
 
 
+def test_the_form_costs_the_same_queries_with_one_and_with_three_of_each(writer, lab, django_assert_max_num_queries):
+    def counted(draft) -> tuple[int, int]:
+        found = []
+        for url in (reverse("pitch_new"), reverse("pitch_edit", args=[draft.public_id])):
+            with django_assert_max_num_queries(15) as counting:
+                writer.get(url)
+            found.append(len(counting))
+        return tuple(found)
+
+    one = counted(acts.draft(lab, details=asks.Details((asks.Alternative(factories.model("A100"), 2),))))
+    for n in range(2):
+        factories.project(f"more-{n}", division=lab.research, members=[lab.pitcher])
+        Question.objects.create(text=f"Which {n}?")
+        factories.node(model=factories.model(f"M{n}"), site=f"site-{n}")
+        factories.submitted(lab.project, gpus=50)
+    models = [asks.Alternative(factories.model(name), 2) for name in ("A100", "M0", "M1")]
+
+    assert counted(acts.draft(lab, details=asks.Details(tuple(models)))) == one
+
+
 class TestQuestions:
     def test_another_project_brings_its_divisions_questions_and_keeps_what_was_answered(self, writer, lab):
         everybody = Question.objects.create(text="Which data?")
