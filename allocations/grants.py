@@ -4,7 +4,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -29,6 +29,11 @@ def issue_grant(*, pitch: Pitch, by: Person) -> Grant:
     """
     rules.require(by, "sign_pitch", pitch)
     lock_row(pitch)
+    return promise_locked(pitch, by=by)
+
+
+def promise_locked(pitch: Pitch, *, by: Person) -> Grant:
+    """As `issue_grant`, for a caller that holds the pitch's lock and has checked that `by` signs it."""
     _require_state(pitch, *Pitch.SIGNABLE)
     return _promise(pitch, by)
 
@@ -201,10 +206,11 @@ def site_zone() -> ZoneInfo:
 
 def _require_all_signed(pitch: Pitch) -> None:
     gpus = pitch.offered_gpus
-    signed = SignOff.objects.filter(pitch=pitch, round=pitch.round, verdict=SignOff.Verdict.APPROVE, gpus=gpus)
-    missing = pitch.roles.exclude(pk__in=signed.values("role"))
-    names = [role.name for role in missing]
-    if names or not signed.exists():
+    approved = SignOff.objects.filter(pitch=pitch, round=pitch.round, verdict=SignOff.Verdict.APPROVE, gpus=gpus)
+    needed = pitch.needed_roles.annotate(is_signed=Exists(approved.filter(role=OuterRef("role"))))
+    rows = list(needed.order_by("role").values_list("role__name", "is_signed"))
+    names = [name for name, is_signed in rows if not is_signed]
+    if names or not rows:
         raise NotAllowed(
             _("These roles have not signed for %(gpus)s GPUs: %(roles)s.") % {"gpus": gpus, "roles": ", ".join(names)},
             roles=names,

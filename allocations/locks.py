@@ -37,7 +37,10 @@ def one_at_a_time(service: Callable[P, R]) -> Callable[P, R]:
 def lock_row(row: models.Model) -> None:
     """`row` shows what the database says now, and nobody else changes it until the transaction ends."""
     # Not FOR UPDATE: rows that only refer to this one may still be written.
-    row.refresh_from_db(from_queryset=type(row)._default_manager.select_for_update(no_key=True, of=("self",)))
+    rows = type(row)._default_manager.select_for_update(no_key=True, of=("self",))
+    # Only rows that never change come along: who waits for the lock reads the others as they were before it.
+    lasting = getattr(type(row), "LASTING", ())
+    row.refresh_from_db(from_queryset=rows.select_related(*lasting) if lasting else rows)
 
 
 def lock_shares(model: GpuModel | None = None) -> None:
@@ -48,10 +51,10 @@ def lock_shares(model: GpuModel | None = None) -> None:
     """
     models_in_order = [model] if model else list(GpuModel.objects.order_by("pk"))
     pairs = [(division, each) for each in models_in_order for division in Division.objects.order_by("pk")]
-    shares = Share.objects.filter(model__in=models_in_order)
-    if shares.count() < len(pairs):
+    shares = Share.objects.filter(model__in=models_in_order).order_by("pk").select_for_update(no_key=True)
+    if len(shares.values_list("pk")) < len(pairs):
         Share.objects.bulk_create((Share(division=d, model=m) for d, m in pairs), ignore_conflicts=True)
-    list(shares.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+        list(shares.values_list("pk"))
 
 
 def lock_target() -> Target:

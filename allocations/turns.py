@@ -45,13 +45,14 @@ def require_turn(pitch: Pitch, by: Person, role: Role, seen_round: int) -> queri
             round=pitch.round, gpus=pitch.offered_gpus,
         )  # fmt: skip
     _lock_deputyships(by, role)
+    queries.load_signatures(pitch)
     require_role(pitch, by, role)  # as it is now: a period may have ended while the pitch was waited for
-    given = list(pitch.sign_offs.filter(round=seen_round).select_related("role", "person", "deputy_for"))
+    given = [sign_off for sign_off in pitch.sign_offs.all() if sign_off.round == seen_round]
     for sign_off in given:
         if sign_off.role == role:
             words = {"person": sign_off.signer, "role": role.name}
             raise Stale(_("%(person)s has signed as %(role)s already.") % words, role=role.slug)
-    _require_next(pitch, role)
+    _require_next(pitch, role, given)
     mandates = [mandate for mandate in queries.mandates_for(pitch, by) if mandate.role == role]
     for mandate in mandates:
         if not any(_counts_in(person, sign_off) for person in (by, mandate.holder) for sign_off in given):
@@ -59,8 +60,9 @@ def require_turn(pitch: Pitch, by: Person, role: Role, seen_round: int) -> queri
     raise _counted_already(by, mandates, given)
 
 
-def _require_next(pitch: Pitch, role: Role) -> None:
-    unsigned = queries.unsigned_roles(pitch)
+def _require_next(pitch: Pitch, role: Role, given: list[SignOff]) -> None:
+    signed = {sign_off.role_id for sign_off in given}
+    unsigned = [row for row in pitch.needed_roles.all() if row.role_id not in signed]
     own = next(each.position for each in unsigned if each.role == role)
     earlier = [each.role for each in unsigned if each.position < own]
     if earlier:

@@ -69,6 +69,8 @@ class Pitch(models.Model):
         State.DECLINED: {State.SUBMITTED, State.WAITLISTED},
         State.WITHDRAWN: set(),
     }
+    # What a locked pitch has at hand.
+    LASTING = ("model", "offered_model", "pitcher")
     # Somebody's signature can still be given.
     SIGNABLE = [State.SUBMITTED, State.WAITLISTED]
     # Nobody has decided it yet, whoever it waits for.

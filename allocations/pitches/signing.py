@@ -1,7 +1,6 @@
 """Sign-offs: every role that a pitch needs answers; the last approval issues the grant or offers other terms."""
 
 from collections.abc import Callable
-from copy import copy
 from datetime import date
 
 from django.conf import settings
@@ -48,29 +47,44 @@ def sign_off(
     Raises NotAllowed, BadTerms, WrongState, Stale when the round is past or somebody was first, and OverShare or
     OverCapacity when the promise no longer fits: then nothing is written, and the last signer may approve fewer.
     """
-    rules.require(by, "sign_pitch", pitch)
-    turns.require_role(pitch, by, role)
+    row = queries.apart(pitch)  # so that `pitch` shows nothing that a refusal rolled back
+    with queries.one_look(anew=True):
+        queries.load_signatures(row)
+        rules.require(by, "sign_pitch", row)
+        turns.require_role(row, by, role)
     if verdict not in Verdict:
         raise BadTerms(_("Answer with one of these: %(verdicts)s.") % {"verdicts": _verdicts()}, field="verdict")
-    row = copy(pitch)  # so that `pitch` shows nothing that a refusal rolled back
     lock_row(row)
+    queries.load_signatures(row)
     wanted = table.typed(row, gpus=gpus, model=model, start_on=start_on, days=days)
     is_as_seen = (gpus, model, start_on, days) == (None, None, None, None)
     repeated = _same_answer(row, by, role, verdict, round, None if is_as_seen else wanted)
     if repeated:
+        _show(pitch)
         return repeated
     require_state(row, pitch.state, *Pitch.SIGNABLE)
-    mandate = turns.require_turn(row, by, role, round)
-    act = Act(row, by, mandate, verdict, reason, writing.standing_of(row))
+    with queries.one_look(anew=True):  # the first that is asked in it comes after the last lock
+        mandate = turns.require_turn(row, by, role, round)
+        queries.forget_sign_offs(row)
+        row.project = Project.objects.select_related("division", "lead").get(pk=row.project_id)
+        signed = _answer(Act(row, by, mandate, verdict, reason, writing.standing_of(row)), wanted, rank)
+    _show(pitch)
+    return signed
+
+
+def _show(pitch: Pitch) -> None:
+    """The caller's pitch shows how it stands now."""
+    pitch.refresh_from_db(from_queryset=Pitch.objects.select_related(*Pitch.LASTING))
+
+
+def _answer(act: Act, wanted: Terms, rank: int | None) -> SignOff:
     answers: dict[str, Callable[[], SignOff]] = {
         Verdict.APPROVE: lambda: _approve(act, wanted),
         Verdict.DECLINE: lambda: verdicts.decline(act),
         Verdict.CHANGES: lambda: verdicts.ask_for_changes(act),
         Verdict.WAITLIST: lambda: verdicts.put_on_waitlist(act, rank),
     }
-    signed = answers[verdict]()
-    pitch.refresh_from_db()
-    return signed
+    return answers[act.verdict]()
 
 
 def _approve(act: Act, wanted: Terms) -> SignOff:
@@ -86,7 +100,7 @@ def _approve(act: Act, wanted: Terms) -> SignOff:
     if waiting:
         _tell_the_next(signed, event, waiting, is_new=is_new)
     elif table.is_accepted_beforehand(pitch, pitch.terms):
-        grant = grants.issue_grant(pitch=pitch, by=act.by)
+        grant = grants.promise_locked(pitch, by=act.by)
         if pitch.is_over_share:
             exceptions.cover_grant(grant, by=act.by)
         writing.decide(act, signed, Pitch.State.GRANTED)
@@ -131,10 +145,16 @@ def _same_answer(
     pitch: Pitch, by: Person, role: Role, verdict: str, seen_round: int, wanted: Terms | None
 ) -> SignOff | None:
     """The sign-off that this one repeats: of that round, or of a later one that it opened itself with these terms."""
-    own = pitch.sign_offs.filter(person=by, role=role, verdict=verdict)
+    own = [
+        given
+        for given in pitch.sign_offs.all()
+        if (given.person_id, given.role_id, given.verdict) == (by.pk, role.pk, verdict)
+    ]
     if wanted is None:
-        return own.filter(round=seen_round).first()
-    return own.filter(round__gte=seen_round, **wanted._asdict()).order_by("-round").first()
+        return next((given for given in own if given.round == seen_round), None)
+    terms = (wanted.model.pk, wanted.gpus, wanted.start_on, wanted.days)
+    same = [given for given in own if (given.model_id, given.gpus, given.start_on, given.days) == terms]
+    return max((given for given in same if given.round >= seen_round), key=lambda given: given.round, default=None)
 
 
 def _verdicts() -> str:

@@ -4,6 +4,8 @@ from allocations.queries.alike import LookAlike, look_alikes
 from allocations.queries.bookings import lendable, promised_until
 from allocations.queries.counts import counts_of
 from allocations.queries.decisions import (
+    apart,
+    forget_sign_offs,
     grants_visible_to,
     in_turn,
     load_signatures,
@@ -129,6 +131,7 @@ __all__ = [
     "Vacancy",
     "Ways",
     "acting",
+    "apart",
     "assignments_now",
     "barred_from",
     "build_snapshot",
@@ -147,6 +150,7 @@ __all__ = [
     "effective_split",
     "exceptions_open",
     "fast_lane_gpu_hours",
+    "forget_sign_offs",
     "gpu_hours_of",
     "grants_visible_to",
     "guarantees_of",

@@ -1,6 +1,7 @@
 """Which pitches, splits, grants and projects a person sees, and what waits for that person's signature."""
 
 from collections.abc import Iterable
+from copy import copy
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -125,6 +126,20 @@ def load_signatures(pitch: Pitch) -> Pitch:
         roles = tuple(sorted(row.role_id for row in pitch.needed_roles.all()))
         remember(signers_by_role, roles, answer=tuple(signers))
     return pitch
+
+
+def apart(pitch: Pitch) -> Pitch:
+    """A copy that shares nothing with the pitch but what it says now."""
+    row = copy(pitch)
+    row._state = copy(pitch._state)
+    row._state.fields_cache = dict(pitch._state.fields_cache)
+    row.__dict__["_prefetched_objects_cache"] = {}
+    return row
+
+
+def forget_sign_offs(pitch: Pitch) -> None:
+    """The sign-offs that were at hand are asked for anew: another one is about to be written."""
+    pitch.__dict__.get("_prefetched_objects_cache", {}).pop("sign_offs", None)
 
 
 def mandates_for(pitch: Pitch, person: Person) -> list[Mandate]:

@@ -1,6 +1,7 @@
 """One look at the lab: what is asked again and again while one answer is made is read once.
 
-Only what never writes may look so: a change after the first question would not show.
+Only what never writes may look so, and a service once its locks are held: a change after the first question would
+not show.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,9 +17,13 @@ _answers: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("answers", 
 
 
 @contextmanager
-def one_look() -> Iterator[None]:
-    """Inside, each question marked `once_a_look` is asked of the database once for the same arguments."""
-    before = _answers.set({} if _answers.get() is None else _answers.get())
+def one_look(*, anew: bool = False) -> Iterator[None]:
+    """Inside, each question marked `once_a_look` is asked of the database once for the same arguments.
+
+    `anew`: nothing that was answered before counts.
+    """
+    answers = _answers.get()
+    before = _answers.set({} if answers is None or anew else answers)
     try:
         yield
     finally:

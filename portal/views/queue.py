@@ -102,7 +102,6 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             signed = _sign(request, row, form)
-            row.refresh_from_db()
         except NotAllowed:
             raise
         except AllocationsError as refusal:
