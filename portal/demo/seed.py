@@ -7,10 +7,11 @@ from functools import partial
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from django.utils import timezone
 
 from allocations import defaults, executor, plans
-from allocations.models import Grant, Move, Person, Project, Role, RoleHolder
+from allocations.models import Grant, Holding, Move, Person, Project, Role, RoleHolder
 from inventory import cordons, simulated, survey
 from inventory.imports import DeclaredNode, import_fleet
 from inventory.models import Gpu, GpuModel, Node
@@ -48,6 +49,7 @@ def seed() -> None:
         simulated.enrol(fleet)
         _survey()
         story.tell(now, more=[*_assignments(), story.Scene(0.2, _cordon)])
+        _date_holdings()
         _settle_habits(control)
         _break_things(control)
     usage.invent(now)
@@ -106,6 +108,16 @@ def _assign(pitch: DemoPitch) -> None:
             return
         _survey()
     raise RuntimeError(f"the moves of {plan} do not come to an end")
+
+
+def _date_holdings() -> None:
+    """Every holding began with the move that the story tells, not with the survey of today that proved it."""
+    for holding in Holding.objects.filter(during__endswith__isnull=True):
+        moved = Move.objects.filter(gpu=holding.gpu_id, project=holding.project_id, state=Move.State.DONE)
+        done_at = moved.order_by("-done_at").values_list("done_at", flat=True).first()
+        if done_at is not None and done_at < holding.during.lower:
+            holding.during = DateTimeTZRange(done_at, None)
+            holding.save(update_fields=["during"])
 
 
 def _cordon() -> None:

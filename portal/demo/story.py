@@ -12,6 +12,7 @@ from allocations import asks, pitches, projects, splits
 from allocations.models import Division, Holiday, Person, Pitch, Policy, PolicyRole, Project, Question, Role, Split
 from inventory import trail
 from inventory.models import GpuModel
+from portal.demo import lending
 from portal.demo.clock import clock_at
 from portal.demo.people import EVERYONE
 from portal.demo.pitches import PITCHES, Answer, DemoPitch
@@ -47,6 +48,10 @@ def _scenes(now: datetime) -> Iterator[Scene]:
     yield from _split_scenes()
     for pitch in PITCHES:
         yield from _pitch_scenes(pitch, now)
+    for act in (lending.propose_exception, lending.ask_extension, lending.ask_smaller):
+        yield Scene(1.5, act)
+    for act in (lending.lend_by_night, lending.propose_loan, lending.say_result):
+        yield Scene(0.3, act)
     # After all of them, which were signed in the usual way.
     yield Scene(FAST_LANE_DAYS_AGO, _open_fast_lane)
     yield Scene(FAST_LANE_DAYS_AGO, _ask_more)
