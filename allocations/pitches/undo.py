@@ -80,17 +80,21 @@ def _withdraw_grant(pitch: Pitch, row: SignOff) -> None:
         return
     lock_target()  # a commit that uses the grant comes before this, and is seen, or after it, and finds no need
     lock_row(grant)
+    _require_unused(grant)
+    now = timezone.now()
+    grant.pitch, grant.undone_pitch = None, pitch
+    grant.ends_at, grant.ended_at, grant.ended_by = grant.starts_at, now, row.person
+    grant.save(update_fields=["pitch", "undone_pitch", "ends_at", "ended_at", "ended_by"])
+    trail.record("grant.withdrawn", grant, by=row.person, pitch=pitch.public_id, gpus=grant.gpus, sign_off=row.pk)
+
+
+def _require_unused(grant: Grant) -> None:
     used = Move.objects.filter(grant=grant).exists() or Assignment.objects.filter(grant=grant).exists()
     if used or grant.changes.exists():
         raise WrongState(
             _("GPUs are being moved for this grant already. End the grant on its page, with a reason."),
             grant=str(grant.public_id),
         )
-    now = timezone.now()
-    grant.pitch, grant.undone_pitch = None, pitch
-    grant.ends_at, grant.ended_at, grant.ended_by = grant.starts_at, now, row.person
-    grant.save(update_fields=["pitch", "undone_pitch", "ends_at", "ended_at", "ended_by"])
-    trail.record("grant.withdrawn", grant, by=row.person, pitch=pitch.public_id, gpus=grant.gpus, sign_off=row.pk)
 
 
 def _take_back_changes(pitch: Pitch, row: SignOff) -> None:

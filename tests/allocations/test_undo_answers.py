@@ -274,7 +274,7 @@ class TestAtOnce:
         plan = plans.propose_plan(grant=Grant.objects.get(), by=world.ops)
         generation = queries.target().generation
         window = Window()
-        monkeypatch.setattr(undo, "lock_row", window.before(undo.lock_row))
+        monkeypatch.setattr(undo, "_require_unused", window.after(undo._require_unused))
         monkeypatch.setattr("allocations.plans.commit._assign", window.before(plans.commit._assign))
 
         outcomes = at_once(
