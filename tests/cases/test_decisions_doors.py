@@ -10,8 +10,8 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from allocations import loans, plans
-from allocations.models import Deputy, Move, Notice, Split
+from allocations import exceptions, loans, plans
+from allocations.models import Deputy, Move, Notice, Scenario, Split
 from inventory.models import Event
 from tests import factories
 from tests.allocations.changes.acts import ask
@@ -23,7 +23,7 @@ REFUSED = {401, 403, 404, 405}
 # For whoever comes: does it live, the way in, the way out, and two that only name another address.
 OPEN = {"/healthz", "/login/", "/logout/", "/api/", "/api/auth/login/", "/admin/password_change/"}
 # The fleet and how it is shared are for everybody with a login.
-EVERYBODYS = {"/nodes/", "/api/nodes/", "/api/gpus/", "/api/models/", "/api/splits/"}
+EVERYBODYS = {"/nodes/", "/api/nodes/", "/api/gpus/", "/api/models/", "/api/splits/", "/api/exceptions/"}
 
 
 def addresses(resolver: URLResolver | None = None, before: str = "/") -> Iterator[str]:
@@ -57,7 +57,14 @@ def rows(lab, db) -> dict[str, object]:
     deputy = Deputy.objects.create(
         principal=lab.chief, deputy=lab.ops, role=lab.role("chief-scientist"), during=(now, None), set_by=lab.chief
     )
+    exception = exceptions.propose_exception(
+        division=lab.research, model=node.model, gpus=2, starts_at=now, ends_at=grant.ends_at, by=lab.chief,
+        reason="The deadline.",
+    )  # fmt: skip
     return {
+        "exceptions": exception.public_id,
+        "undo": factories.sign_off(pitch, lab.chief, "chief-scientist").pk,
+        "scenarios": Scenario.objects.create(name="One", by=lab.chief, saved_at=now).public_id,
         "pitches": pitch.public_id, "queue": pitch.public_id, "split": split.public_id, "splits": split.public_id,
         "grants": grant.public_id, "needs": grant.public_id, "changes": ask(lab, grant).public_id,
         "loans": loan.public_id, "plans": plan.public_id, "moves": Move.objects.first().pk, "people": lab.pitcher.pk,
@@ -74,7 +81,7 @@ def filled(route: str, rows: dict[str, object]) -> str:
     for part in re.sub(r"\(\?P<\w+>\[[^\]]+\]\+\)", "<row>", route).split("/"):
         nouns = [noun for noun in reversed(parts) if noun in (*rows, "members")]
         noun = "people" if nouns[:1] == ["members"] else (nouns or [""])[0]
-        parts.append(str(rows[noun]) if part.startswith("<") else part)
+        parts.append(str(rows.get(noun, "nowhere")) if part.startswith("<") else part)
     return "/".join(parts)
 
 

@@ -71,8 +71,8 @@ class Projects(Nouns):
     @action(detail=True, methods=["post"])
     def terms(self, request: Request, slug: str) -> Response:
         """Guarantee, quota, priority and protection from an instant on."""
-        said = self.told(serializers.TermsIn)
-        terms = projects.set_terms(project=self.get_object(), by=request.user, **said)
+        row, said = self.get_object(), self.told(serializers.TermsIn)
+        terms = projects.set_terms(project=row, by=request.user, **said)
         return Response(serializers.TermsOut(terms).data, status=status.HTTP_201_CREATED)
 
 
@@ -218,15 +218,15 @@ class Grants(Nouns):
     @action(detail=True, methods=["post"])
     def extend(self, request: Request, id: str) -> Response:  # noqa: A002
         """The grant is asked to go on; it holds once all have signed."""
-        said = self.told(serializers.ExtensionIn)
-        return _created(changes.ask_extension(grant=self.get_object(), by=request.user, **said))
+        row, said = self.get_object(), self.told(serializers.ExtensionIn)
+        return _created(changes.ask_extension(grant=row, by=request.user, **said))
 
     @extend_schema(request=serializers.ChangeIn, responses={201: serializers.ChangeOut})
     @action(detail=True, methods=["post"])
     def change(self, request: Request, id: str) -> Response:  # noqa: A002
         """The grant is to become smaller or to end; it holds once all have signed."""
-        said = self.told(serializers.ChangeIn)
-        return _created(changes.ask_change(grant=self.get_object(), by=request.user, **said))
+        row, said = self.get_object(), self.told(serializers.ChangeIn)
+        return _created(changes.ask_change(grant=row, by=request.user, **said))
 
     @extend_schema(request=serializers.ResultIn, responses=serializers.GrantOut)
     @action(detail=True, methods=["post"])
