@@ -19,7 +19,8 @@ MODELS = sorted(
     (model for model in admin.site._registry if model._meta.app_label in ("allocations", "inventory")),
     key=lambda model: model._meta.label_lower,
 )
-WRITTEN_HERE = {"person", "division", "role", "policy", "gpumodel", "node", "noticepreference", "question", "holiday"}
+WRITTEN_HERE = {"person", "division", "role", "policy", "gpumodel", "node", "noticepreference", "question", "holiday",
+                "headcount"}  # fmt: skip
 
 
 def address(model, page, *args):
