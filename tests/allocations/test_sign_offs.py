@@ -281,3 +281,21 @@ class TestCapacityAtTheLastSignature:
         decline(world, pitch, world.chief, "chief-scientist")
 
         assert pitch.state == "declined"
+
+
+class TestCost:
+    """One approval is some thirty statements, however much there is besides."""
+
+    def test_the_first_signature(self, world, django_assert_max_num_queries):
+        pitch = submit(world)
+
+        with django_assert_max_num_queries(30):
+            approve(world, pitch, world.chief, "chief-scientist")
+
+    def test_the_last_signature(self, world, django_assert_max_num_queries):
+        pitch = submit(world)
+        approve(world, pitch, world.chief, "chief-scientist")
+        factories.grant(world.project, gpus=1)
+
+        with django_assert_max_num_queries(33):
+            approve(world, pitch, world.head, "research-head")
