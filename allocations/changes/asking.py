@@ -11,7 +11,7 @@ from allocations.changes.common import lock_asked, require_promised, signers_of,
 from allocations.changes.effects import let_go
 from allocations.errors import BadTerms, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
-from allocations.models import Grant, GrantChange, Person, Project
+from allocations.models import Grant, GrantChange, Person, Policy, Project
 from allocations.models.decisions import LONGEST_DAYS
 from inventory import trail
 
@@ -23,7 +23,7 @@ def ask_extension(*, grant: Grant, by: Person, days: int, reason: str, so_far: s
     """The grant is asked to go on for `days` after its end; `so_far` says how the first period went.
 
     Those who sign are told. One is open at a time. The policies for extensions in force now say who signs, and whether
-    the grant goes on while it waits; where there are none, those sign who would sign a pitch of that size.
+    the grant goes on while it waits, which is frozen into it; where there are none, those for a pitch of that size say.
     Raises NotAllowed, BadTerms, WrongState, Stale, NobodyToSign.
     """
     rules.require(by, "ask_extension", grant)
@@ -39,9 +39,10 @@ def ask_extension(*, grant: Grant, by: Person, days: int, reason: str, so_far: s
     if so_far.strip():
         told += "\n\n" + _("How it went so far: %(words)s") % {"words": so_far.strip()}
     roles, rows = queries.roles_for_change(grant, GrantChange.Kind.EXTEND, days=days)
-    if rows and grant.keeps_while_asked != any(row.keeps_while_asked for row in rows):
-        grant.keeps_while_asked = not grant.keeps_while_asked
-        grant.save(update_fields=["keeps_while_asked"])
+    of_pitches = Policy.Subject.PITCH
+    ruling = rows or queries.signing_rows(of_pitches, division=grant.project.division, gpus=grant.gpus, days=days)
+    grant.keeps_while_asked = any(row.keeps_while_asked for row in ruling)
+    grant.save(update_fields=["keeps_while_asked"])
     change = GrantChange(grant=grant, kind=GrantChange.Kind.EXTEND, days=days, reason=told, asked_by=by)
     change.due_at = queries.due_by_policies(rows, now=timezone.now(), division=grant.project.division)
     return _asked(change, roles)

@@ -176,7 +176,7 @@ class TestConstantQueries:
             ("pitches_visible_to", "chief-scientist", 2),
             ("grants_visible_to", "lead", 2),
             ("projects_visible_to", "auditor", 2),
-            ("splits_waiting_for", "ceo", 6),
+            ("splits_waiting_for", "ceo", 7),
         ],
     )
     def test_lists(self, lab, rows, asked, login, queries_taken, django_assert_num_queries):

@@ -6,7 +6,7 @@ import pytest
 
 from allocations import changes, grants, queries
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, OverShare, Stale, WrongState
-from allocations.models import ChangeSignOff, Deputy, Grant, GrantChange, RoleHolder
+from allocations.models import ChangeSignOff, Deputy, Grant, GrantChange, Policy, RoleHolder
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import told, verbs
@@ -209,6 +209,16 @@ class TestPendingAtTheEnd:
         # The 30 days count from its own end: those it went on for are part of them.
         assert fresh(grant).ends_at == noon + 44 * DAY
         assert verbs(grant) == ["grant.kept", "grant.kept"]
+
+    def test_without_policies_for_extensions_those_for_pitches_say_whether_it_goes_on(
+        self, world, grant, time_machine, noon
+    ):
+        Policy.objects.filter(subject="pitch", division=world.research).update(keeps_while_asked=True)
+        ask(world, grant)
+        time_machine.move_to(noon + 14 * DAY - timedelta(minutes=30), tick=False)
+        changes.tend()
+
+        assert fresh(grant).ends_at == noon + 15 * DAY
 
     def test_a_worker_that_was_down_over_the_end_makes_up_for_it_once(self, world, grant, time_machine, noon):
         policy(world, "extension", "research-head", keeps_while_asked=True)
