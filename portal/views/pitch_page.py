@@ -33,6 +33,7 @@ def page_of(
         "earlier": earlier_of(row, person),
         "followers": _followers(row, person) if row.state in ENDED_WITHOUT else [],
         "story": story_of(row, grant=grant),
+        "late_gpu_days": queries.late_gpu_days([grant])[grant.pk] if grant else 0,
         "form": form or ReasonForm(),
         "may_edit": row.state in WRITABLE and rules.can(person, "edit_pitch", row),
         "may_withdraw": is_open and rules.can(person, "withdraw_pitch", row),

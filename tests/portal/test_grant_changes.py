@@ -224,3 +224,4 @@ def test_what_was_promised_and_not_delivered_stands_on_the_page(page, lab, grant
     Grant.objects.update(starts_at=timezone.now() - 2 * DAY)
 
     assert "64 GPU-days" in page("lead", path(grant)).content.decode()
+    assert "64 GPU-days" in page("lead", f"/pitches/{grant.pitch.public_id}/").content.decode()
