@@ -118,6 +118,7 @@ def test_a_superuser_without_a_role_administers_and_no_more(lab, rows):
     assert {action for action, (row, _allowed) in DOORS.items() if rules.can(root, action, rows[row])} == {
         "see_fleet",
         "administer",
+        "hand_over_pitch",
         "see_deputies",
         "set_deputy",
     }
