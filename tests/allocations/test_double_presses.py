@@ -6,7 +6,7 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from allocations import grants, outbox, pitches, projects, splits
+from allocations import grants, outbox, pitches, projects, splits, turns
 from allocations.models import Membership, ProjectTerms, RoleHolder, Split
 from allocations.outbox.mail import Mail
 from allocations.pitches import common
@@ -66,7 +66,7 @@ class TestPressedTwiceAtOnce:
             by=world.ceo, starts_at=timezone.now() + timedelta(days=1), percents={"": {"research": 50}}
         )
         rows = [fresh(split), fresh(split)]
-        monkeypatch.setattr(splits, "_mandate_to_sign", Window().after(splits._mandate_to_sign))
+        monkeypatch.setattr(turns, "require_mandate", Window().after(turns.require_mandate))
 
         outcomes = at_once(
             lambda: splits.sign_split(split=rows[0], by=world.ceo),

@@ -178,7 +178,7 @@ class TestQueue:
         trail = client.get(reverse("trail"), {"verb": "sign_off.given"}).content.decode()
 
         assert page.count("Hugo for chief-scientist") == 2  # the step, and what happened
-        assert re.findall(r'event-actor quiet">(.*?)</span>', trail) == ["hugo for chief-scientist"]
+        assert re.findall(r'event-actor">(.*?)</span>', trail) == ["Hugo for chief-scientist"]
 
     def test_who_may_sign_is_named_with_the_deputy(self, client, lab, hugo, fleet):
         pitch = factories.submitted(lab.project, lab.pitcher)

@@ -231,7 +231,7 @@ def test_the_part_of_the_outlook_equals_the_page(client, lab):
         "but": draft.public_id,
     }  # fmt: skip
 
-    page = client.get(f"/pitches/{draft.public_id}/edit/").content.decode()
+    page = client.post(f"/pitches/{draft.public_id}/edit/", {**typed, "do": "look"}).content.decode()
     part = client.get("/pitches/outlook/", typed, headers={"HX-Request": "true"}).content.decode()
 
     assert _plain(part) == _part(page, '<div id="outlook"')

@@ -186,8 +186,9 @@ def test_the_statements_of_an_import_are_as_many_for_one_node_as_for_three(count
     changed = [row(f"known-{number}", gpus=4) for number in range(count)]
     fresh = [row(f"fresh-{number}") for number in range(count)]
 
-    # Savepoint and its release, lock, known nodes, models (insert, select), nodes and events (added, then changed).
-    with django_assert_num_queries(10):
+    # Savepoint and its release, lock, known nodes, models (insert, select), nodes and events (added, then the locks of
+    # those that change, and they).
+    with django_assert_num_queries(11):
         declare(*changed, *fresh)
 
 
