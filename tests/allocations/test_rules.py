@@ -121,7 +121,6 @@ def test_a_superuser_without_a_role_administers_and_no_more(lab, rows):
         "hand_over_pitch",
         "see_deputies",
         "set_deputy",
-        "hand_over_pitch",
     }
 
 
