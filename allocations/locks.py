@@ -5,6 +5,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from django.db import OperationalError, models, transaction
+from django.db.models import Count, Subquery, Value
 from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
@@ -50,9 +51,11 @@ def lock_shares(model: GpuModel | None = None) -> None:
     that is missing is made.
     """
     models_in_order = [model] if model else list(GpuModel.objects.order_by("pk"))
-    pairs = [(division, each) for each in models_in_order for division in Division.objects.order_by("pk")]
     shares = Share.objects.filter(model__in=models_in_order).order_by("pk").select_for_update(no_key=True)
-    if len(shares.values_list("pk")) < len(pairs):
+    divisions = Division.objects.order_by().annotate(all=Value(1)).values("all").annotate(count=Count("pk"))
+    locked = list(shares.values_list("pk", Subquery(divisions.values("count"))))
+    if not locked or len(locked) < locked[0][1] * len(models_in_order):
+        pairs = [(division, each) for each in models_in_order for division in Division.objects.order_by("pk")]
         Share.objects.bulk_create((Share(division=d, model=m) for d, m in pairs), ignore_conflicts=True)
         list(shares.values_list("pk"))
 

@@ -48,14 +48,13 @@ def sign_off(
     OverCapacity when the promise no longer fits: then nothing is written, and the last signer may approve fewer.
     """
     row = queries.apart(pitch)  # so that `pitch` shows nothing that a refusal rolled back
+    lock_row(row)
     with queries.one_look(anew=True):
         queries.load_signatures(row)
         rules.require(by, "sign_pitch", row)
         turns.require_role(row, by, role)
     if verdict not in Verdict:
         raise BadTerms(_("Answer with one of these: %(verdicts)s.") % {"verdicts": _verdicts()}, field="verdict")
-    lock_row(row)
-    queries.load_signatures(row)
     wanted = table.typed(row, gpus=gpus, model=model, start_on=start_on, days=days)
     is_as_seen = (gpus, model, start_on, days) == (None, None, None, None)
     repeated = _same_answer(row, by, role, verdict, round, None if is_as_seen else wanted)

@@ -175,7 +175,8 @@ def _capacities(
 ) -> list[ModelCapacity]:
     models = list(GpuModel.objects.order_by("name") if models is None else models)
     divisions = divisions_of_lab()
-    here, out = facts.healthy_counts(), _outages()
+    here, outages = facts.supply()
+    out = _by_model(outages)
     found = promised(models, at=at)
     return [
         _capacity(
@@ -218,9 +219,9 @@ def _capacity(
     )
 
 
-def _outages() -> dict[int, list[Booking]]:
+def _by_model(found: Iterable[facts.Outage]) -> dict[int, list[Booking]]:
     outages: dict[int, list[Booking]] = defaultdict(list)
-    for outage in facts.outages():
+    for outage in found:
         outages[outage.model_id].append(Booking(outage.starts_at, outage.ends_at, outage.gpus))
     return outages
 

@@ -2,7 +2,7 @@
 
 from inventory.queries.addresses import address_of, addresses_of, polled_nodes
 from inventory.queries.freshness import fresh_after, stale_after_s
-from inventory.queries.health import Outage, healthy_counts, outages
+from inventory.queries.health import Outage, healthy_counts, outages, supply
 from inventory.queries.nodes import (
     cordons_now,
     nodes_with_counts,
@@ -25,6 +25,7 @@ __all__ = [
     "polled_nodes",
     "recent_faults",
     "stale_after_s",
+    "supply",
     "units",
     "units_with",
 ]

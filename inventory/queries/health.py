@@ -1,9 +1,11 @@
 """How many GPUs there are to promise: healthy now, and out of use for a known while."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Count, Q
+from django.contrib.postgres.fields import DateTimeRangeField
+from django.db.models import BigIntegerField, Count, Q, QuerySet, Value
 from django.utils import timezone
 
 from inventory.models import Cordon
@@ -24,19 +26,41 @@ def healthy_counts() -> dict[int, int]:
 
     Cordons come on top, by `outages`. A silent node still counts: silence for a minute revokes nothing.
     """
-    counts = units().filter(lost_at=None).order_by().values_list("model_id").annotate(gpus=Count("pk"))
-    return dict(counts)
+    return dict(_healthy().annotate(gpus=Count("pk")))
+
+
+def supply() -> tuple[dict[int, int], list[Outage]]:
+    """`healthy_counts` and `outages` together, in one query."""
+    nothing = Value(None, output_field=DateTimeRangeField())
+    healthy = _healthy().annotate(during=nothing, cordon=Value(None, output_field=BigIntegerField()), gpus=Count("pk"))
+    counts: dict[int, int] = {}
+    rows = []
+    for model_id, during, cordon, gpus in _out().union(healthy, all=True):
+        if cordon is None:
+            counts[model_id] = gpus
+        else:
+            rows.append((model_id, during, cordon, gpus))
+    return counts, _in_order(rows)
 
 
 def outages() -> list[Outage]:
     """Each cordon that is in force or still to come, once for each model of GPUs on its node, earliest first."""
+    return _in_order(_out())
+
+
+def _healthy() -> QuerySet[Any]:
+    return units().filter(lost_at=None).order_by().values_list("model_id")
+
+
+def _out() -> QuerySet[Any]:
+    """(GPU model id, time, cordon, GPUs) of each cordon that is in force or still to come."""
+    ends_later = Q(during__endswith=None) | Q(during__endswith__gt=timezone.now())
+    rows = Cordon.objects.filter(ends_later, node__gpus__in=units().filter(lost_at=None)).order_by()
+    counted: QuerySet[Any] = rows.values_list("node__gpus__model_id", "during", "pk").annotate(gpus=Count("node__gpus"))
+    return counted
+
+
+def _in_order(rows: Iterable[tuple[int, Any, int, int]]) -> list[Outage]:
     now = timezone.now()
-    rows = (
-        Cordon.objects.filter(
-            Q(during__endswith=None) | Q(during__endswith__gt=now), node__gpus__in=units().filter(lost_at=None)
-        )
-        .values_list("node__gpus__model_id", "during", "pk")
-        .annotate(gpus=Count("node__gpus"))
-    )
     found = [Outage(model_id, during.lower or now, during.upper, gpus) for model_id, during, _pk, gpus in rows]
     return sorted(found, key=lambda outage: (outage.starts_at, outage.model_id))
