@@ -54,8 +54,8 @@ def _promise(pitch: Pitch, by: Person) -> Grant:
     terms, now = pitch.terms, timezone.now()
     _require_all_signed(pitch)
     lock_shares(terms.model)
-    lock_quotas(pitch.project)
-    starts_at, ends_at = require_room_for(pitch, now=now)
+    has_quota = lock_quotas(pitch.project)
+    starts_at, ends_at = require_room_for(pitch, now=now, has_quota=has_quota)
     grant = Grant.objects.create(
         pitch=pitch, project=pitch.project, model=terms.model, gpus=terms.gpus, whole_nodes=pitch.whole_nodes,
         one_island=pitch.one_island, required_labels=pitch.required_labels, counts_from=pitch.counts_from,
@@ -133,6 +133,7 @@ def require_room(
     starts_at: datetime,
     ends_at: datetime,
     above_share: bool = False,
+    has_quota: bool = True,
 ) -> None:
     """So many GPUs could be promised to the project at each instant of that time; locks nothing.
 
@@ -140,7 +141,8 @@ def require_room(
     Raises OverQuota, or OverShare or OverCapacity with the numbers of the worst stretch.
     """
     ask = Booking(starts_at, ends_at, gpus)
-    _require_quota(project, ask)
+    if has_quota:
+        _require_quota(project, ask)
     room = queries.capacity_of(model, at=starts_at)
     short = room.shortage_of_all(ask) if above_share else room.shortage(project.division, ask)
     if short is None:
@@ -184,9 +186,10 @@ def _require_quota(project: Project, ask: Booking) -> None:
     )
 
 
-def require_room_for(pitch: Pitch, *, now: datetime) -> tuple[datetime, datetime]:
+def require_room_for(pitch: Pitch, *, now: datetime, has_quota: bool = True) -> tuple[datetime, datetime]:
     """What lies on the table could be promised at each instant of its time, which comes back; locks nothing.
 
+    `has_quota` False: the caller knows that the project has none.
     Raises OverShare or OverCapacity with the numbers of the worst stretch.
     """
     terms = pitch.terms
@@ -194,7 +197,7 @@ def require_room_for(pitch: Pitch, *, now: datetime) -> tuple[datetime, datetime
     above_share = pitch.is_over_share and terms.model == pitch.model
     require_room(
         project=pitch.project, model=terms.model, gpus=terms.gpus, starts_at=starts_at, ends_at=ends_at,
-        above_share=above_share,
+        above_share=above_share, has_quota=has_quota,
     )  # fmt: skip
     return starts_at, ends_at
 

@@ -66,7 +66,10 @@ def lock_target() -> Target:
     return Target.objects.select_for_update().get(pk=1)
 
 
-def lock_quotas(project: Project) -> None:
-    """Promises to a project with a quota are made one at a time, whatever the model; after `lock_shares`."""
+def lock_quotas(project: Project) -> bool:
+    """Promises to a project with a quota are made one at a time, whatever the model; after `lock_shares`.
+
+    Whether it has any.
+    """
     rows = ProjectTerms.objects.filter(project=project, quota_gpus__isnull=False).order_by("pk")
-    list(rows.select_for_update(no_key=True).values_list("pk"))
+    return bool(rows.select_for_update(no_key=True).values_list("pk"))

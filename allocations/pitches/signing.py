@@ -64,7 +64,6 @@ def sign_off(
     require_state(row, pitch.state, *Pitch.SIGNABLE)
     with queries.one_look(anew=True):  # the first that is asked in it comes after the last lock
         mandate = turns.require_turn(row, by, role, round)
-        queries.forget_sign_offs(row)
         row.project = Project.objects.select_related("division", "lead").get(pk=row.project_id)
         signed = _answer(Act(row, by, mandate, verdict, reason, writing.standing_of(row)), wanted, rank)
     _show(pitch)

@@ -43,6 +43,7 @@ def write_sign_off(act: Act) -> tuple[SignOff, Event]:
         pitch=pitch, round=pitch.round, role=act.mandate.role, person=act.by, deputy_for=act.mandate.deputy_for,
         verdict=act.verdict, reason=act.reason.strip(), at=timezone.now(), **terms._asdict(),
     )  # fmt: skip
+    queries.note_sign_off(pitch, signed)
     event = record(
         signed, "sign_off.given", by=act.by, reason=act.reason, role=act.mandate.role.slug, verdict=act.verdict,
         round=pitch.round, before=act.before, before_gpus=act.before["offered_gpus"], gpus=terms.gpus,

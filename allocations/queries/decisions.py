@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -137,9 +138,16 @@ def apart(pitch: Pitch) -> Pitch:
     return row
 
 
-def forget_sign_offs(pitch: Pitch) -> None:
-    """The sign-offs that were at hand are asked for anew: another one is about to be written."""
-    pitch.__dict__.get("_prefetched_objects_cache", {}).pop("sign_offs", None)
+def note_sign_off(pitch: Pitch, signed: SignOff) -> None:
+    """The sign-off, just written, is at hand with the others that are."""
+    rows: Any = _at_hand(pitch).get("sign_offs")
+    if rows is not None:
+        rows._result_cache.append(signed)
+
+
+def _at_hand(pitch: Pitch) -> dict[str, QuerySet[Any]]:
+    found: dict[str, QuerySet[Any]] = getattr(pitch, "_prefetched_objects_cache", {})
+    return found
 
 
 def mandates_for(pitch: Pitch, person: Person) -> list[Mandate]:
@@ -198,6 +206,11 @@ def roles_that_wait(pitch: Pitch) -> list[Role]:
 
 def unsigned_roles(pitch: Pitch) -> list[PitchRole]:
     """The rows of the needed roles that nobody signed for in this round, with their roles, whatever the state."""
+    if {"needed_roles", "sign_offs"} <= _at_hand(pitch).keys():
+        signed = {sign_off.role_id for sign_off in _given(pitch)}
+        return sorted(
+            (row for row in pitch.needed_roles.all() if row.role_id not in signed), key=lambda row: row.role_id
+        )
     return list(_unsigned(pitch.pk).select_related("role").order_by("role"))
 
 

@@ -185,7 +185,7 @@ def test_the_numbers_of_all_models_take_the_same_queries_however_many_rows(lab, 
         factories.split(starts_at=march(2 + number))
         factories.cordon(Node.objects.filter(model=model).first())
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         numbers = queries.capacities_of(at=march(1, 12) + timedelta(hours=1))
 
     assert len(numbers) == rows
