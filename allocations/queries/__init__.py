@@ -35,6 +35,7 @@ from allocations.queries.lending import (
     loan_of,
     loans_of,
     loans_visible_to,
+    open_loans,
     with_due_gpus,
 )
 from allocations.queries.look import once_a_look, one_look
@@ -107,7 +108,15 @@ from allocations.queries.signers import (
     signing_rows,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
-from allocations.queries.splitting import DebtPlan, PitchShift, SplitPreview, debts_of, exceptions_open, preview_for
+from allocations.queries.splitting import (
+    DebtPlan,
+    PitchShift,
+    SplitPreview,
+    debts_of,
+    exceptions_open,
+    exceptions_waiting_for,
+    preview_for,
+)
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
 
 __all__ = [
@@ -149,6 +158,7 @@ __all__ = [
     "due_by_policies",
     "effective_split",
     "exceptions_open",
+    "exceptions_waiting_for",
     "fast_lane_gpu_hours",
     "gpu_hours_of",
     "grants_visible_to",
@@ -177,6 +187,7 @@ __all__ = [
     "once_a_look",
     "one_look",
     "open_lane",
+    "open_loans",
     "open_moves",
     "over_the_quota",
     "overdue_roles",
