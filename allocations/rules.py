@@ -169,11 +169,9 @@ RULES: dict[str, Rule] = {
         lambda person, split: split.proposed_by_id == person.pk or _holds_one_of(person, list(split.roles.all())),
         lambda split: [split.proposed_by.name, *_named(list(split.roles.all()))],
     ),
+    # The lead gives up what is its own. Deciders ask for the end, which others sign and the lead hears of.
     "end_grant": Rule(
-        lambda person, grant: (
-            _decides_for(person, grant.project.division) or _may(person, "lead_project", grant.project)
-        ),
-        lambda grant: [*_lead(grant.project), *_deciders(grant.project.division)],
+        lambda person, grant: _may(person, "lead_project", grant.project), lambda grant: _lead(grant.project)
     ),
     "ask_extension": Rule(
         lambda person, grant: (

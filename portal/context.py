@@ -46,7 +46,7 @@ PLACES = [
         "desk",
         gettext_lazy("Desk"),
         "presentation-chart-bar",
-        frozenset({"desk", "desk_try", "desk_decide", "desk_minutes"}),
+        frozenset({"desk", "desk_try", "desk_decide", "desk_undo", "desk_minutes"}),
         "use_desk",
     ),
     Place("pitches", gettext_lazy("Pitches"), "megaphone", frozenset({"pitches", "pitch", "pitch_new", "pitch_edit"})),

@@ -1,5 +1,6 @@
 """Many pitches answered in one act, each on its own: what is answered, and what came of it in words."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -21,7 +22,10 @@ MOST_DECIDED = 20  # in one act: more than a sitting can have read; the rest sta
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one answer: what it is about, the state for its pill, the sentence, whether it was refused."""
+    """What came of one answer: what it is about, the state for its pill, the sentence, whether it was refused.
+
+    `sign_off` is the answer's pk, while it can still be taken back; 0 for none.
+    """
 
     key: str
     title: str
@@ -29,6 +33,7 @@ class Outcome:
     state: str
     sentence: str
     is_refused: bool = False
+    sign_off: int = 0
 
 
 def answers_of(person: Person, marks: Marks) -> list[tuple[Pitch, Seen]]:
@@ -46,6 +51,22 @@ def decide_all(by: Person, answers: list[tuple[Pitch, Seen]], marks: Marks) -> l
         _refused(pitch, _unopened_sentence(pitch)) if pitch.pk in unopened else _decide(by, pitch, seen, marks)
         for pitch, seen in answers
     ]
+
+
+def undo_all(by: Person, keys: Collection[int]) -> list[Outcome]:
+    """The answers of `by` are taken back, the last one first; what is too late stands, and says what helps."""
+    rows = SignOff.every.filter(person=by, pk__in=keys).select_related("pitch").order_by("-pk")
+    return [_undone(by, signed) for signed in rows[:MOST_DECIDED]]
+
+
+def _undone(by: Person, signed: SignOff) -> Outcome:
+    try:
+        decisions.undo_sign_off(sign_off=signed, by=by)
+    except AllocationsError as refusal:
+        return _refused(signed.pitch, problem_of(refusal).detail)
+    signed.pitch.refresh_from_db()
+    told = _refused(signed.pitch, _("Taken back. Nobody was told."))
+    return replace(told, state=signed.pitch.state, is_refused=False)
 
 
 def _refused(pitch: Pitch, sentence: str) -> Outcome:
@@ -71,7 +92,7 @@ def _decide(by: Person, pitch: Pitch, seen: Seen, marks: Marks) -> Outcome:
         return _refused(pitch, _("Nobody has that role any more."))
     try:
         reason = reason_field(required=False).clean(marks.reasons.get(key, ""))
-        decisions.sign_off(
+        signed = decisions.sign_off(
             pitch=pitch,
             by=by,
             role=role,
@@ -85,7 +106,7 @@ def _decide(by: Person, pitch: Pitch, seen: Seen, marks: Marks) -> Outcome:
     except AllocationsError as refusal:
         return _refused(pitch, problem_of(refusal).detail)
     pitch.refresh_from_db()
-    return replace(_refused(pitch, _sentence(pitch)), state=pitch.state, is_refused=False)
+    return replace(_refused(pitch, _sentence(pitch)), state=pitch.state, is_refused=False, sign_off=signed.pk)
 
 
 def _sentence(pitch: Pitch) -> str:

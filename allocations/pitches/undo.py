@@ -92,7 +92,7 @@ def _require_unused(grant: Grant) -> None:
     used = Move.objects.filter(grant=grant).exists() or Assignment.objects.filter(grant=grant).exists()
     if used or grant.changes.exists():
         raise WrongState(
-            _("GPUs are being moved for this grant already. End the grant on its page, with a reason."),
+            _("GPUs are being moved for this grant already. Ask for its end on the page of the grant."),
             grant=str(grant.public_id),
         )
 
@@ -129,7 +129,7 @@ def _restore(pitch: Pitch, before: dict[str, Any]) -> None:
 
 def _too_late(pitch: Pitch, row: SignOff) -> str:
     instead = {
-        Pitch.State.GRANTED: _("End the grant on its page, with a reason."),
+        Pitch.State.GRANTED: _("Ask for the end of the grant on its page."),
         Pitch.State.DECLINED: _("The pitcher can pitch it again from its page."),
         Pitch.State.CHANGES: _("The pitcher can submit it again as it is."),
         Pitch.State.WAITLISTED: _("Sign it from the waitlist, or change its rank there."),

@@ -53,6 +53,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("desk/", desk.desk, name="desk"),
     path("desk/try/", desk.desk_try, name="desk_try"),
     path("desk/decide/", desk.desk_decide, name="desk_decide"),
+    path("desk/undo/", desk.desk_undo, name="desk_undo"),
     path("desk/seen/", desk.desk_seen, name="desk_seen"),
     path("desk/scenarios/", scenarios.scenario_save, name="scenario_save"),
     path("desk/scenarios/<uuid:public_id>/drop/", scenarios.scenario_drop, name="scenario_drop"),

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -23,7 +24,8 @@ from allocations.queries import record
 from inventory.models import GpuModel
 from portal.board import Board, board_of, facts_of, told
 from portal.forms.desk import Marks, Seen
-from portal.outcomes import MOST_DECIDED, Outcome, answers_of, decide_all
+from portal.outcomes import MOST_DECIDED, Outcome, answers_of, decide_all, undo_all
+from portal.pages import KEY_DIGITS
 
 Budgets = list[dict[str, Any]]
 
@@ -60,6 +62,17 @@ def desk_decide(request: HttpRequest) -> HttpResponse:
     done = {outcome.key for outcome in outcomes if not outcome.is_refused}
     left = replace(marks, **{name: _without(getattr(marks, name), done) for name in ("taken", "declined", "reasons")})
     return show(request, left, outcomes=outcomes)
+
+
+@login_required
+@require_POST
+def desk_undo(request: HttpRequest) -> HttpResponse:
+    """The answers of the last act count no more, as long as nothing has left the building."""
+    rules.require(request.user, "use_desk")
+    keys = [
+        int(key) for key in request.POST.getlist("signed")[:MOST_DECIDED] if key.isdecimal() and len(key) < KEY_DIGITS
+    ]
+    return show(request, Marks(), outcomes=undo_all(request.user, keys))
 
 
 @login_required
@@ -108,7 +121,14 @@ def show(
     with queries.one_look():
         rules.require(request.user, "use_desk")
         context = _context(request, marks, suggested=suggested, outcomes=outcomes or [])
-        context |= {"scenario": scenario, "outcomes": outcomes, "refusal": refusal, "most": MOST_DECIDED}
+        context |= {
+            "scenario": scenario,
+            "outcomes": outcomes,
+            "undo_s": settings.UNDO_S,
+            "can_undo": any(each.sign_off for each in outcomes or []),
+            "refusal": refusal,
+            "most": MOST_DECIDED,
+        }
         context |= {"typed": typed or {}, "is_part": bool(request.htmx)}  # type: ignore[attr-defined]
         page = f"desk/desk.html{'#desk' if context['is_part'] else ''}"
         response = render(request, page, context, status=status)

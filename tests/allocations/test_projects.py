@@ -232,10 +232,10 @@ class TestTerms:
 def test_an_ended_grant_is_told_to_the_lead_with_its_reason(world):
     grant = factories.grant(world.project, gpus=8)
 
-    grants.end_grant(grant=grant, by=world.chief, reason="Others need them more.")
+    grants.end_grant(grant=grant, by=world.lead, reason="Others need them more.")
 
     message = OutboxMessage.objects.get()
     assert message.subject == "Protein folding: a grant of 8 H100 has ended"
     assert message.body.startswith(
-        "chief-scientist ended it early: Others need them more.\nIt was promised until 15 March."
+        "lead ended it early: Others need them more.\nIt was promised until 15 March."
     )

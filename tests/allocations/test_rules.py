@@ -32,7 +32,7 @@ DOORS = {
     "wind_down": ("project", {"lead", "ops"}),
     "end_project": ("project", {"lead", "ops"}),
     "set_terms": ("project", RESEARCH),
-    "end_grant": ("grant", RESEARCH | {"lead"}),
+    "end_grant": ("grant", {"lead"}),
     "propose_split": ("", {"ceo", "ceo-applications"}),
     "sign_split": ("split", {"ceo", "ceo-applications"}),
     "withdraw_split": ("split", {"ceo", "ceo-applications"}),

@@ -225,7 +225,7 @@ class TestAPlanUsesTheGrant:
             take_back(signed)
 
         assert refused.value.message == (
-            "GPUs are being moved for this grant already. End the grant on its page, with a reason."
+            "GPUs are being moved for this grant already. Ask for its end on the page of the grant."
         )
         assert Grant.objects.get().pitch == signed.pitch
 

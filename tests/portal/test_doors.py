@@ -142,8 +142,8 @@ def test_only_its_people_withdraw_a_pitch(client, lab, world):
     assert Pitch.objects.get(pk=world["pitch"].pk).state == Pitch.State.SUBMITTED
 
 
-def test_only_lead_and_deciders_end_a_grant(client, lab, world):
-    may = {"lead", "chief-scientist", "research-head", "ceo"}
+def test_only_the_lead_ends_a_grant(client, lab, world):
+    may = {"lead"}
     others = [login for login in EVERYBODY if login not in may]
     found = {}
 
