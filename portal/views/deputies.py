@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import deputies as decisions
 from allocations import queries, rules
@@ -24,7 +24,7 @@ MOST_SHOWN = 200  # more deputyships at once than any lab has roles that sign
 
 
 @login_required
-@require_GET
+@require_safe
 def deputies(request: HttpRequest) -> HttpResponse:
     """Who stands in for whom, and the form for another; for those who sign or administer."""
     rules.require(request.user, "see_deputies")

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import queries, rules, sittings
 from allocations.desk import suggest
@@ -31,7 +31,7 @@ Budgets = list[dict[str, Any]]
 
 
 @login_required
-@require_GET
+@require_safe
 def desk(request: HttpRequest) -> HttpResponse:
     """The budget that is asked for by `division` and `model`, as a scenario marks it where one is named."""
     scenario = _scenario(request)

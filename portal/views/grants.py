@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import grants as decisions
 from allocations import queries, rules
@@ -32,7 +32,7 @@ MOVE_ROWS = 200  # more moves than this are read on the reshuffle page
 
 
 @login_required
-@require_GET
+@require_safe
 def grants(request: HttpRequest) -> HttpResponse:
     """The grants that the person sees, newest first, by time and project."""
     rows = with_gpus(queries.grants_visible_to(request.user))
@@ -62,7 +62,7 @@ def _at_time(rows: QuerySet[Grant], chosen: str) -> QuerySet[Grant]:
 
 
 @login_required
-@require_GET
+@require_safe
 def grant(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One grant: what is promised, what is assigned and held, its moves."""
     row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)

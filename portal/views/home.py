@@ -3,7 +3,7 @@
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from allocations import queries
 from allocations.queries.standing import standings_of
@@ -14,7 +14,7 @@ PITCH_ROWS = 10
 
 
 @login_required
-@require_GET
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """The person's desk."""
     person = request.user

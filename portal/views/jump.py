@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from allocations import queries, rules
 from inventory.models import Node
@@ -14,7 +14,7 @@ FOUND_ROWS = 10  # of each kind; a longer list is a filter's work
 
 
 @login_required
-@require_GET
+@require_safe
 def jump(request: HttpRequest) -> HttpResponse:
     """What was found, by kind; goes straight there where exactly one thing has that very name."""
     text = request.GET.get("q", "").strip()

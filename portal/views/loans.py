@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import loans as decisions
 from allocations import queries, rules
@@ -25,7 +25,7 @@ from portal.problems import refuse
 
 
 @login_required
-@require_GET
+@require_safe
 def loans(request: HttpRequest) -> HttpResponse:
     """Loans to and from the projects that the person sees, and the form for a new one."""
     initial = {"starts_on": day_of(timezone.now(), site_zone()), "lender": request.GET.get("lender", "")}
@@ -74,7 +74,7 @@ def loan_propose(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def loan(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One loan: who lends whom what until when, and what this person may do."""
     return _detail(request, _row(request, public_id))

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from allocations import pitches as decisions
 from allocations import queries, rules
@@ -137,7 +137,7 @@ def answer_to(request: HttpRequest, row: Pitch, is_final: bool) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def pitch_outlook(request: HttpRequest) -> HttpResponse:
     """The panel beside the form, for what is typed at this moment."""
     projects = projects_to_pitch_for(request.user)

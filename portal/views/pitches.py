@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import asks, queries
 from allocations import pitches as decisions
@@ -22,7 +22,7 @@ from portal.views.pitch_page import page_of
 
 
 @login_required
-@require_GET
+@require_safe
 def pitches(request: HttpRequest) -> HttpResponse:
     """The pitches that the person sees, newest first; filters by state, project and "mine" stand in the address."""
     person = request.user
@@ -51,7 +51,7 @@ def _narrow(rows: QuerySet[Pitch], request: HttpRequest) -> QuerySet[Pitch]:
 
 
 @login_required
-@require_GET
+@require_safe
 def pitch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch: where it stands, who must sign, what happened, what happens next."""
     row = get_object_or_404(asks.with_details(queries.pitches_visible_to(request.user)), public_id=public_id)

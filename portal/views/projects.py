@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import projects as decisions
 from allocations import queries, rules
@@ -29,7 +29,7 @@ RECENT_ROWS = 8
 
 
 @login_required
-@require_GET
+@require_safe
 def projects(request: HttpRequest) -> HttpResponse:
     """The projects that the person sees, newest first, with what each has been promised and holds."""
     rows = queries.projects_visible_to(request.user)
@@ -48,7 +48,7 @@ def projects(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def project(request: HttpRequest, slug: str) -> HttpResponse:
     """One project: state, GPUs by model, grants, pitches, members, terms."""
     row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)

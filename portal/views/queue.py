@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import pitches as decisions
 from allocations import queries, recusals
@@ -41,14 +41,14 @@ PAST_ROWS = 5
 
 
 @login_required
-@require_GET
+@require_safe
 def queue(request: HttpRequest) -> HttpResponse:
     """What waits for the person's signature, the longest wait first and opened; `?undo=` names what can be undone."""
     return show_queue(request, None, signed=_undoable(request))
 
 
 @login_required
-@require_GET
+@require_safe
 def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
     waiting = list(_signable(request)[:QUEUE_ROWS])
@@ -61,7 +61,7 @@ def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What came before a pitch of the queue: the project's last ones, and those of anybody that look like it."""
     row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
@@ -78,7 +78,7 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def queue_terms(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The rest of what an approver may put on the table: another model, other days."""
     row = get_object_or_404(_signable(request), public_id=public_id)

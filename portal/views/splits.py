@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from allocations import exceptions as above
 from allocations import queries, rules
@@ -33,7 +33,7 @@ CHARTED_SPLITS = 40  # steps of the history chart; older ones would be narrower 
 
 
 @login_required
-@require_GET
+@require_safe
 def split(request: HttpRequest) -> HttpResponse:
     """The split in force by model, the proposals that wait, the form for a new one, the history."""
     return _show(request, _form(request))
@@ -160,7 +160,7 @@ def _default_shares(row: Split) -> list[tuple[str, float]]:
 
 
 @login_required
-@require_GET
+@require_safe
 def split_preview(request: HttpRequest) -> HttpResponse:
     """Who would stand over with what is typed; nothing is written."""
     rules.require(request.user, "propose_split")
@@ -238,7 +238,7 @@ def split_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def split_compare(request: HttpRequest) -> HttpResponse:
     """Two proposals beside each other and what each would do, for a screen or for paper."""
     person, waiting = request.user, _proposed()

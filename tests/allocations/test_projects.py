@@ -236,6 +236,4 @@ def test_an_ended_grant_is_told_to_the_lead_with_its_reason(world):
 
     message = OutboxMessage.objects.get()
     assert message.subject == "Protein folding: a grant of 8 H100 has ended"
-    assert message.body.startswith(
-        "lead ended it early: Others need them more.\nIt was promised until 15 March."
-    )
+    assert message.body.startswith("lead ended it early: Others need them more.\nIt was promised until 15 March.")

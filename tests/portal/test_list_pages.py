@@ -270,3 +270,13 @@ def test_use_that_nobody_knows_is_told_as_unknown_and_never_as_idle(client, lab)
 
     assert before == ["3", "1, 2 unknown"]
     assert told() == ["3", "unknown"]
+
+
+@pytest.mark.parametrize("name", ["home", "pitches", "queue", "grants", "projects", "split", "desk", "trail", "inbox"])
+def test_a_page_answers_head_without_a_body(client, lab, name):
+    """What watches a portal asks so."""
+    client.force_login(lab.ceo)
+
+    answer = client.head(reverse(name))
+
+    assert (answer.status_code, answer.content) == (200, b"")
