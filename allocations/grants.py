@@ -162,11 +162,11 @@ def require_room(
     }  # fmt: skip
     if short.kind == Kind.SHARE:
         raise OverShare(
-            _("%(division)s has %(left)s of %(limit)s %(model)s left %(when)s; you asked for %(asked)s.") % numbers,
+            _("%(division)s has %(left)s of %(limit)s %(model)s left %(when)s; the ask is for %(asked)s.") % numbers,
             **facts,
         )
     raise OverCapacity(
-        _("%(left)s of %(limit)s healthy %(model)s are left %(when)s; you asked for %(asked)s.") % numbers, **facts
+        _("%(left)s of %(limit)s healthy %(model)s are left %(when)s; the ask is for %(asked)s.") % numbers, **facts
     )
 
 
@@ -179,7 +179,7 @@ def _require_quota(project: Project, ask: Booking) -> None:
         "when": spoken(day_of(over.at, site_zone())),
     }  # fmt: skip
     message = _(
-        "%(project)s has a quota of %(quota)s GPUs; %(promised)s are promised on %(when)s, you asked for %(asked)s."
+        "%(project)s has a quota of %(quota)s GPUs; %(promised)s are promised on %(when)s, the ask is for %(asked)s."
     )
     raise OverQuota(
         message % numbers, quota_gpus=over.quota_gpus, promised_gpus=over.promised_gpus, asked_gpus=ask.gpus, at=over.at

@@ -38,6 +38,7 @@ SENTENCES: dict[str, str | Promise] = {
     "sign_off.undone": _("took back a signature under %(about)s"),
     "grant.issued": _("promised %(about)s from %(starts_at)s to %(ends_at)s"),
     "grant.withdrawn": _("withdrew %(about)s: the last signature was taken back"),
+    "grant.complete": _("proved that all %(gpus)s %(model)s of %(about)s are there"),
     "grant.ended": _("ended %(about)s early"),
     "grant.emergency": _("promised %(about)s as an emergency, to be ratified by others"),
     "emergency.lapsed": _("ended %(about)s: nobody ratified it in time"),

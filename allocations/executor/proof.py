@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from allocations.executor import delivery
 from allocations.models import Holding, Move
 from inventory import trail
 
@@ -62,6 +63,7 @@ def _finish(proven: QuerySet[Move]) -> None:
     if not done:
         return
     _hold(done)
+    delivery.tell_delivered({move.grant_id for move in done if move.grant_id})
     facts = [(move, {"gpu": str(move.gpu), "before": move.from_holder, "after": move.to_holder}) for move in done]
     trail.record_many("move.done", facts, by=ACTOR)
 

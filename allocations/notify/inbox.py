@@ -1,6 +1,7 @@
 """The inbox of a person, and how they want to be told outside the portal."""
 
-from datetime import time
+from collections.abc import Collection
+from datetime import datetime, time
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -29,6 +30,17 @@ def mark_read(*, notice: Notice, by: Person) -> None:
 def mark_all_read(*, by: Person, up_to: int) -> int:
     """All up to the notice with that key, the newest that was seen, are read; returns how many were not before."""
     return unread_of(by).filter(pk__lte=up_to).update(read_at=timezone.now())
+
+
+def settle(path: str, *, at: datetime, people: Collection[Person] | None = None) -> None:
+    """What asked for something on that page is read from `at` on, by `people` (None: by all): it is answered."""
+    open_ones = Notice.objects.filter(path=path, read_at=None)
+    (open_ones if people is None else open_ones.filter(person__in=people)).update(read_at=at)
+
+
+def unsettle(path: str, *, at: datetime) -> None:
+    """What `settle` read at that instant is open again; what people have read themselves stays read."""
+    Notice.objects.filter(path=path, read_at=at).update(read_at=None)
 
 
 @transaction.atomic

@@ -21,6 +21,14 @@ class Text(NamedTuple):
     path: str = ""
 
 
+class Telling(NamedTuple):
+    """What is told about one event, to whom, under which subject."""
+
+    event: Event
+    texts: Mapping[Person, Text]
+    subject: str
+
+
 def tell(
     event: Event,
     people: Iterable[Person],
@@ -41,15 +49,28 @@ def tell(
 
 def tell_each(event: Event, texts: Mapping[Person, Text], subject: str, *, not_before: datetime | None = None) -> None:
     """As `tell`, with a text and a page of their own for each of the people."""
-    people = sorted((person for person in texts if person.is_active), key=lambda person: person.pk)
-    if not people:
+    tell_many([Telling(event, texts, subject)], not_before=not_before)
+
+
+def tell_many(tellings: Iterable[Telling], *, not_before: datetime | None = None) -> None:
+    """As `tell_each`, for any number of events, in as many statements as for one."""
+    rows = [
+        (told.event, person, told.subject[:SUBJECT_LIMIT], told.texts[person])
+        for told in tellings
+        for person in sorted(told.texts, key=lambda person: person.pk)
+        if person.is_active
+    ]
+    if not rows:
         return
-    at, subject = not_before or timezone.now(), subject[:SUBJECT_LIMIT]
+    at = not_before or timezone.now()
     Notice.objects.bulk_create(
-        (Notice(event=event, person=person, subject=subject, at=at, **texts[person]._asdict()) for person in people),
+        (
+            Notice(event=event, person=who, subject=subject, at=at, **text._asdict())
+            for event, who, subject, text in rows
+        ),
         ignore_conflicts=True,
     )
-    wishes = NoticePreference.objects.in_bulk([person.pk for person in people])
+    wishes = NoticePreference.objects.in_bulk({person.pk for _event, person, *_rest in rows})
     OutboxMessage.objects.bulk_create(
         (
             OutboxMessage(
@@ -57,10 +78,10 @@ def tell_each(event: Event, texts: Mapping[Person, Text], subject: str, *, not_b
                 person=person,
                 channel=channel,
                 subject=subject,
-                body=texts[person].body,
+                body=text.body,
                 not_before=quiet_until(at, person, wishes.get(person.pk)) or at,
             )
-            for person in people
+            for event, person, subject, text in rows
             for channel in _channels(wishes.get(person.pk))
         ),
         ignore_conflicts=True,

@@ -7,6 +7,7 @@ from allocations import asks, grants, queries, rules
 from allocations.days import day_of
 from allocations.locks import one_at_a_time
 from allocations.models import Person, Pitch
+from allocations.notify import page, settle
 from allocations.pitches import terms, waitlist
 from allocations.pitches.common import lock_in, tell_signers
 from allocations.pitches.needed import first_day, freeze_policy
@@ -67,6 +68,7 @@ def withdraw_pitch(*, pitch: Pitch, by: Person, reason: str = "") -> Pitch:
     before = pitch.state
     waitlist.close_gap(pitch)
     Pitch.objects.advance(pitch, Pitch.State.WITHDRAWN, withdrawn_at=timezone.now(), waitlist_rank=None)
+    settle(page("queue", pitch.public_id), at=timezone.now())
     label = _("a draft") if before == Pitch.State.DRAFT else ""
     trail.record("pitch.withdrawn", pitch, by=by, reason=reason, label=label, before=before)
     return pitch

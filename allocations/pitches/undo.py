@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from allocations.errors import NotAllowed, Stale, WrongState
 from allocations.locks import lock_row, lock_target, one_at_a_time
 from allocations.models import Assignment, Grant, Move, Notice, OutboxMessage, Person, Pitch, SignOff
+from allocations.notify import page, unsettle
 from allocations.pitches import answers, revisions, waitlist, writing
 from inventory import trail
 from inventory.models import Event, GpuModel
@@ -40,6 +41,7 @@ def undo_sign_off(*, sign_off: SignOff, by: Person) -> SignOff:
     _withdraw_grant(pitch, row)
     _take_back_changes(pitch, row)
     _restore(pitch, given[0].facts["before"])
+    unsettle(page("queue", pitch.public_id), at=row.at)
     row.undone_at = timezone.now()
     row.save(update_fields=["undone_at"])
     trail.record(

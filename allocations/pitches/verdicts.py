@@ -4,6 +4,7 @@ from django.utils.translation import gettext as _
 
 from allocations.errors import BadTerms, WrongState
 from allocations.models import Pitch, SignOff
+from allocations.notify import page, settle
 from allocations.pitches import revisions, terms, waitlist, writing
 from allocations.pitches.writing import Act
 
@@ -21,6 +22,7 @@ def ask_for_changes(act: Act) -> SignOff:
     _require_reason(act, _("Say what should change: the pitcher reads it."))
     pitch = act.pitch
     signed, _event = writing.write_sign_off(act)
+    settle(page("queue", pitch.public_id), at=signed.at)
     revisions.keep_revision(pitch, by=act.by)
     waitlist.close_gap(pitch)
     Pitch.objects.advance(pitch, Pitch.State.CHANGES, waitlist_rank=None)

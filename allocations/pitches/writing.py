@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from allocations import grants, queries
 from allocations.models import Person, Pitch, SignOff
-from allocations.notify import page, tell
+from allocations.notify import page, settle, tell
 from allocations.pitches import waitlist
 from inventory import trail
 from inventory.models import Event
@@ -49,6 +49,7 @@ def write_sign_off(act: Act) -> tuple[SignOff, Event]:
         round=pitch.round, before=act.before, before_gpus=act.before["offered_gpus"], gpus=terms.gpus,
         model=terms.model.name, start_on=terms.start_on, days=terms.days, **act.mandate.said,
     )  # fmt: skip
+    settle(page("queue", pitch.public_id), at=signed.at, people={act.by})
     return signed, event
 
 
@@ -65,6 +66,7 @@ def leaves_at(signed: SignOff) -> datetime:
 def decide(act: Act, signed: SignOff, state: Pitch.State) -> None:
     """The pitch is granted or declined by the answer, and those who asked hear of it."""
     pitch = act.pitch
+    settle(page("queue", pitch.public_id), at=signed.at)
     waitlist.close_gap(pitch)
     Pitch.objects.advance(pitch, state, decided_at=timezone.now(), decided_by=act.by, waitlist_rank=None)
     event = record(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from allocations import grants, queries
 from allocations.asks import Alternative
 from allocations.capacity import Booking, Shortage
-from allocations.days import start_of
+from allocations.days import day_of, start_of
 from allocations.models import Division, Person, Pitch, Project
 from inventory.models import GpuModel
 from portal.charts import CapacityChart, capacity_chart
@@ -73,6 +73,33 @@ class Outlook:
     def free_after_gpus(self) -> int:
         """What would be left at the tightest instant."""
         return self.free_gpus - self.gpus
+
+    @property
+    def short_gpus(self) -> int:
+        """How many are missing at the tightest instant; 0 where none is."""
+        return max(0, -self.free_after_gpus)
+
+    @property
+    def too_many_gpus(self) -> int:
+        """How many are promised above what there is at the tightest instant, without this ask."""
+        return max(0, -self.free_gpus)
+
+    @property
+    def less_gpus(self) -> int | None:
+        """Fewer than asked for that would do: what fits, else the minimum; None where only the signer can say."""
+        for fewer in (self.free_gpus, self.min_gpus):
+            if 0 < fewer < self.gpus:
+                return fewer
+        return None
+
+    @property
+    def first_day(self) -> date | None:
+        """The first whole day of the site from which it would fit later than asked; None where nothing says one."""
+        if self.fits or self.earliest_at is None:
+            return None
+        zone = grants.site_zone()
+        day = day_of(self.earliest_at, zone)
+        return day if start_of(day, zone) >= self.earliest_at else day + timedelta(days=1)
 
 
 def outlook_as_typed(

@@ -22,6 +22,7 @@ from allocations import pitches as decisions
 from allocations import queries, recusals
 from allocations.errors import AllocationsError, BadTerms, NotAllowed
 from allocations.models import Pitch, Role, SignOff
+from allocations.models.terms import Terms
 from allocations.queries.standing import standings_of
 from inventory.models import GpuModel
 from portal.earlier import earlier_of, revised_of
@@ -110,6 +111,8 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
                 row.refresh_from_db()
         else:
             messages.success(request, _told(row, form.cleaned_data["answer"]))
+            if form.cleaned_data["answer"] == SignOffForm.LESS:
+                _warn_of_misfit(request, row)
             return _next(request, signed)
     if queries.mandates_to_sign(row, request.user):
         return show_queue(request, row, form=form, status=status)
@@ -119,6 +122,8 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> SignOff | None:
     """The answer that stands now; None where the person stepped aside, which nothing takes back."""
     typed = form.cleaned_data
+    if typed["answer"] == SignOffForm.LESS and typed["round"] == row.round:
+        _require_other_terms(row, form)
     if typed["answer"] == SignOffForm.RECUSE:
         recusals.recuse(pitch=row, by=request.user, reason=typed["reason"])
         return None
@@ -131,6 +136,15 @@ def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> SignOff | None
         reason=typed["reason"],
         **form.said,
     )
+
+
+def _require_other_terms(row: Pitch, form: SignOffForm) -> None:
+    """Raises BadTerms where "less" says what lies on the table already: that would be a plain approval unawares."""
+    said = {name: value or getattr(row.terms, name) for name, value in form.said.items()}
+    if Terms(**said) == row.terms:
+        words = {"gpus": row.terms.gpus}
+        message = _("%(gpus)s on these days are on the table already: name fewer or other days, or press Approve.")
+        raise BadTerms(message % words, field="gpus")
 
 
 def _told(row: Pitch, answer: str) -> str:
@@ -150,6 +164,13 @@ def _told(row: Pitch, answer: str) -> str:
     if answer == SignOffForm.LESS:
         return _("Signed for %(gpus)s %(model)s: %(pitch)s. The others sign these terms too.") % words
     return _("Signed: %(pitch)s. It waits for the other signatures.") % words
+
+
+def _warn_of_misfit(request: HttpRequest, row: Pitch) -> None:
+    """New terms that wait for others and do not fit: whoever put them on the table hears it now, not the last."""
+    if row.state == Pitch.State.SUBMITTED and not (outlook := outlook_of_pitch(row)).fits:
+        words = {"gpus": row.terms.gpus, "free": max(outlook.free_gpus, 0)}
+        messages.warning(request, _("%(gpus)s do not fit on those days as things stand; up to %(free)s do.") % words)
 
 
 def _next(request: HttpRequest, signed: SignOff | None) -> HttpResponse:

@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from allocations import executor, plans, queries
-from allocations.models import Assignment, Holding, Move, Project
+from allocations.executor import delivery
+from allocations.models import Assignment, Holding, Move, Notice, Project
 from inventory.models import Event, Reading
 from tests import factories
 from tests.allocations.machines import commit, committed, holdings, states
@@ -77,6 +79,55 @@ def test_the_first_proof_of_a_gpu_opens_its_first_holding(lab, machines):
     machines.settle()
 
     assert holdings(cards) == [("protein-folding", True)]
+
+
+def _complete() -> list[tuple[str, str]]:
+    """Who was told that all GPUs of a grant are there, and under which subject."""
+    rows = Notice.objects.filter(event__verb="grant.complete").order_by("pk")
+    return list(rows.values_list("person__username", "subject"))
+
+
+def test_lead_and_pitcher_hear_once_that_all_gpus_are_there(lab, machines):
+    machines.rack(gpus=3)
+    grant = factories.grant(lab.project, gpus=3, pitch=factories.submitted(lab.project, lab.pitcher, gpus=3))
+    committed(grant, lab.ops)
+    executor.run_pass()
+    *first, last = Move.objects.order_by("gpu_id")
+    machines.see([move.gpu for move in first])
+
+    executor.run_pass()
+    before = _complete()
+    machines.see([last.gpu])
+    executor.run_pass()
+    executor.run_pass()
+
+    assert before == []
+    assert sorted(_complete()) == [("lead", "Your GPUs are there: 3 H100"), ("pitcher", "Your GPUs are there: 3 H100")]
+    assert Notice.objects.filter(event__verb="grant.complete").first().path == f"/grants/{grant.public_id}/"
+
+
+def test_what_is_told_once_is_not_told_again_when_gpus_were_replaced(lab, machines):
+    machines.rack(gpus=2)
+    grant = factories.grant(lab.project, gpus=2)
+    committed(grant, lab.ops)
+    machines.settle()
+
+    with transaction.atomic():
+        delivery.tell_delivered({grant.pk})
+
+    assert _complete() == [("lead", "Your GPUs are there: 2 H100")]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_telling_costs_the_same_for_any_number_of_grants(lab, machines, django_assert_num_queries, count):
+    grants = [factories.grant(lab.project, gpus=1) for _ in range(count)]
+    for grant, card in zip(grants, machines.rack(gpus=count), strict=True):
+        machines.give([card], lab.project, grant)
+
+    with transaction.atomic(), django_assert_num_queries(6):
+        delivery.tell_delivered({grant.pk for grant in grants})
+
+    assert len(_complete()) == count
 
 
 def test_a_busy_gpu_keeps_its_holder_while_its_neighbour_moves(plan, machines, ended):
@@ -186,7 +237,7 @@ def test_a_pass_takes_the_same_number_of_queries_for_any_number_of_moves(
     with django_assert_num_queries(20):
         executor.run_pass()
     machines.see()
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(19):
         executor.run_pass()
     with django_assert_num_queries(8):
         executor.run_pass()

@@ -49,6 +49,22 @@ def test_two_passes_at_once_at_every_step_carry_a_plan_out_once(lab, machines, e
     assert Event.objects.filter(verb="move.done").count() == 3
 
 
+def test_of_two_passes_that_prove_half_of_a_grant_each_one_tells_that_it_is_whole(lab, machines, monkeypatch):
+    cards = machines.rack(gpus=2)
+    grant = factories.grant(lab.project, gpus=2)
+    committed(grant, lab.ops)
+    executor.run_pass()
+    machines.see()
+    moves = [proof.proven_moves().filter(gpu=card) for card in cards]
+    # Both have written their holding before either counts.
+    monkeypatch.setattr(proof, "_hold", Window(2).after(proof._hold))
+
+    results = at_once(lambda: proof._finish(moves[0]), lambda: proof._finish(moves[1]))
+
+    assert results == [None, None]
+    assert Event.objects.filter(verb="grant.complete").count() == 1
+
+
 def test_an_answer_that_comes_late_does_not_take_a_move_back(lab, machines, ended, monkeypatch):
     plan = committed(factories.grant(lab.project, gpus=3), lab.ops)
     executor.run_pass()

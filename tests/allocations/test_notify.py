@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.db import transaction
 
-from allocations import grants, notify, splits
+from allocations import grants, notify, pitches, splits
 from allocations.errors import BadTerms
 from allocations.models import Notice, NoticePreference, OutboxMessage
 from allocations.notify.quiet import quiet_end
@@ -274,3 +274,43 @@ def test_a_draft_is_nobody_elses_business(lab):
     draft(lab)
 
     assert Notice.objects.count() == 0
+
+
+@pytest.mark.django_db
+class TestSettled:
+    """A notice that asks for a signature is read once it was given, or once nobody can give it any more."""
+
+    @staticmethod
+    def _asked(pitch) -> set[str]:
+        """Whose notice about the signature is unread."""
+        unread = Notice.objects.filter(path=f"/queue/{pitch.public_id}/", read_at=None)
+        return set(unread.values_list("person__username", flat=True))
+
+    def test_a_signature_reads_it_for_the_signer_alone(self, world):
+        pitch, other = submit(world), submit(world)
+        before = self._asked(pitch)
+
+        approve(world, pitch, world.head, "research-head")
+
+        assert world.head.username in before
+        assert self._asked(pitch) == before - {world.head.username}
+        assert self._asked(other) == before
+
+    @pytest.mark.parametrize("verdict", ["decline", "changes"])
+    def test_what_ends_the_signing_reads_it_for_all(self, world, verdict):
+        pitch = submit(world)
+
+        pitches.sign_off(
+            pitch=pitch, by=world.head, role=world.role("research-head"), verdict=verdict, round=1, reason="Why?"
+        )
+
+        assert self._asked(pitch) == set()
+
+    def test_a_grant_and_a_withdrawal_do_so_too(self, world):
+        granted, withdrawn = submit(world), submit(world)
+        approve(world, granted, world.chief, "chief-scientist")
+        approve(world, granted, world.head, "research-head")
+
+        pitches.withdraw_pitch(pitch=withdrawn, by=world.pitcher)
+
+        assert (self._asked(granted), self._asked(withdrawn)) == (set(), set())

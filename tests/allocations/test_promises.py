@@ -37,14 +37,14 @@ class TestEachInstant:
         ask(world, 60, march(2), march(9))
 
         assert refusal(world, 61, march(2), march(9)) == (
-            "Research has 60 of 60 H100 left from 2 March to 8 March; you asked for 61."
+            "Research has 60 of 60 H100 left from 2 March to 8 March; the ask is for 61."
         )
 
     def test_a_future_grant_in_the_middle_is_seen(self, world):
         factories.grant(world.project, gpus=48, starts_at=march(5), ends_at=march(7))
 
         assert refusal(world, 13, march(2), march(9)) == (
-            "Research has 12 of 60 H100 left from 5 March to 6 March; you asked for 13."
+            "Research has 12 of 60 H100 left from 5 March to 6 March; the ask is for 13."
         )
         ask(world, 12, march(2), march(9))
         ask(world, 60, march(2), march(5))
@@ -54,7 +54,7 @@ class TestEachInstant:
         factories.split({"": {"research": 30, "applied": 70}}, starts_at=march(6))
 
         assert refusal(world, 31, march(2), march(9)) == (
-            "Research has 30 of 30 H100 left from 6 March to 8 March; you asked for 31."
+            "Research has 30 of 30 H100 left from 6 March to 8 March; the ask is for 31."
         )
         ask(world, 60, march(2), march(6))
         ask(world, 30, march(2), march(9))
@@ -64,7 +64,7 @@ class TestEachInstant:
             factories.cordon(node, since=march(4), until=march(5))
 
         assert refusal(world, 31, march(2), march(9)) == (
-            "Research has 30 of 30 H100 left on 4 March; you asked for 31."
+            "Research has 30 of 30 H100 left on 4 March; the ask is for 31."
         )
         ask(world, 30, march(2), march(9))
         ask(world, 60, march(5), march(9))
@@ -73,7 +73,7 @@ class TestEachInstant:
         factories.cordon(Node.objects.first(), since=march(4))
 
         assert refusal(world, 60, march(2), march(9)) == (
-            "Research has 54 of 54 H100 left from 4 March to 8 March; you asked for 60."
+            "Research has 54 of 54 H100 left from 4 March to 8 March; the ask is for 60."
         )
 
     def test_the_worst_stretch_is_named_when_there_are_several(self, world):
@@ -81,7 +81,7 @@ class TestEachInstant:
         factories.grant(world.project, gpus=40, starts_at=march(6), ends_at=march(8))
 
         assert refusal(world, 60, march(2), march(9)) == (
-            "Research has 20 of 60 H100 left from 6 March to 7 March; you asked for 60."
+            "Research has 20 of 60 H100 left from 6 March to 7 March; the ask is for 60."
         )
 
     def test_a_lost_card_is_no_capacity_and_invalidates_no_grant(self, world):
@@ -90,7 +90,7 @@ class TestEachInstant:
         Gpu.objects.filter(pk__in=Gpu.objects.values("pk")[:10]).update(lost_at=march(1))
 
         assert refusal(world, 1, march(2), march(9)) == (
-            "Research has 0 of 54 H100 left from 2 March to 8 March; you asked for 1."
+            "Research has 0 of 54 H100 left from 2 March to 8 March; the ask is for 1."
         )
         grant.refresh_from_db()
         assert (grant.gpus, grant.ended_at) == (60, None)
@@ -104,7 +104,7 @@ class TestEachInstant:
         factories.split({"": {"research": 60, "applied": 40}, "H100": {"applied": 90}}, starts_at=march(1, 6))
 
         assert refusal(world, 1, march(2), march(9)) == (
-            "Research has 0 of 0 H100 left from 2 March to 8 March; you asked for 1."
+            "Research has 0 of 0 H100 left from 2 March to 8 March; the ask is for 1."
         )
         ask(world, 90, march(2), march(9), project=world.applied_project)
 
@@ -114,7 +114,7 @@ class TestEachInstant:
         factories.split({"": {"research": 50, "applied": 50}}, starts_at=march(2), signed_at=march(1, 8))
 
         assert refusal(world, 11, march(2), march(9)) == (
-            "Research has 10 of 10 H100 left from 2 March to 8 March; you asked for 11."
+            "Research has 10 of 10 H100 left from 2 March to 8 March; the ask is for 11."
         )
         assert queries.percents_of(queries.effective_split(march(3))) == {
             "": {"research": Decimal("10.00"), "applied": Decimal("90.00")}
@@ -129,7 +129,7 @@ class TestEachInstant:
         factories.fleet(gpus=8)
 
         assert refusal(lab, 1, march(2), march(9)) == (
-            "Research has 0 of 0 H100 left from 2 March to 8 March; you asked for 1."
+            "Research has 0 of 0 H100 left from 2 March to 8 March; the ask is for 1."
         )
 
 
@@ -140,7 +140,7 @@ def test_submission_checks_the_time_that_the_promise_would_have(world):
     with pytest.raises(OverShare) as refused:
         submit(world, gpus=32, start_on=date(2027, 3, 12), days=10)
 
-    assert refused.value.message == "Research has 20 of 60 H100 left from 20 March to 21 March; you asked for 32."
+    assert refused.value.message == "Research has 20 of 60 H100 left from 20 March to 21 March; the ask is for 32."
 
 
 def test_the_numbers_of_a_model_say_when_an_ask_would_fit(world):

@@ -235,7 +235,7 @@ class TestCapacityAtTheLastSignature:
         with pytest.raises(OverShare) as refused:
             approve(world, pitch, world.head, "research-head")
 
-        assert refused.value.message == "Research has 12 of 60 H100 left from 1 March to 15 March; you asked for 40."
+        assert refused.value.message == "Research has 12 of 60 H100 left from 1 March to 15 March; the ask is for 40."
         numbers = {name: refused.value.facts[name] for name in ("limit_gpus", "left_gpus", "free_gpus", "short_gpus")}
         assert numbers == {"limit_gpus": 60, "left_gpus": 12, "free_gpus": 12, "short_gpus": 28}
         assert (pitch.state, SignOff.objects.count(), Grant.objects.filter(pitch=pitch).count()) == ("submitted", 1, 0)
@@ -270,7 +270,7 @@ class TestCapacityAtTheLastSignature:
         with pytest.raises(OverCapacity) as refused:
             approve(world, pitch, world.head, "research-head")
 
-        assert refused.value.message == "20 of 100 healthy H100 are left from 1 March to 15 March; you asked for 30."
+        assert refused.value.message == "20 of 100 healthy H100 are left from 1 March to 15 March; the ask is for 30."
 
     def test_a_project_that_has_ended_since_is_only_declined(self, world):
         pitch = submit(world)

@@ -42,7 +42,7 @@ class TestQuota:
             room(world, 13, noon, noon + 9 * DAY)
 
         assert refused.value.message == (
-            "Protein folding has a quota of 20 GPUs; 8 are promised on 2 March, you asked for 13."
+            "Protein folding has a quota of 20 GPUs; 8 are promised on 2 March, the ask is for 13."
         )
 
     def test_it_counts_all_models_together(self, world, noon):

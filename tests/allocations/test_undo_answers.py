@@ -95,6 +95,20 @@ class TestUndo:
         approve(world, pitch, world.head, "research-head")
         assert (pitch.state, Grant.objects.filter(pitch=pitch).count()) == ("granted", 1)
 
+    def test_what_asked_for_the_signature_is_open_again_once(self, world):
+        pitch = submit(world)
+        path = f"/queue/{pitch.public_id}/"
+        Notice.objects.filter(path=path, person=world.chief).update(read_at=pitch.submitted_at - SECOND)
+        before = list(Notice.objects.filter(path=path).order_by("pk").values_list("person", "read_at"))
+        signed = answer(world, pitch, "decline")
+        settled = Notice.objects.filter(path=path, read_at=None).count()
+
+        take_back(signed)
+        take_back(signed)
+
+        assert settled == 0
+        assert list(Notice.objects.filter(path=path).order_by("pk").values_list("person", "read_at")) == before
+
     def test_a_round_number_never_means_two_things(self, world):
         """Somebody had round 2 open with 16 GPUs; it was undone, and another round has 10."""
         pitch = submit(world)

@@ -83,7 +83,7 @@ class TestFitAloneButNotTogether:
                 f"/api/pitches/{second.public_id}/sign/", {"verdict": "approve", **said}, "application/json"
             )
 
-        sentence = "Research has 20 of 60 H100 left from 1 March to 15 March; you asked for 40."
+        sentence = "Research has 20 of 60 H100 left from 1 March to 15 March; the ask is for 40."
         assert (answer.status_code, sentence in answer.content.decode()) == (409, True)
         assert (fresh(second).state, Grant.objects.count(), SignOff.objects.count()) == ("submitted", 1, 3)
         assert told("pitch.granted") == ["pitcher"]

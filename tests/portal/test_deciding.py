@@ -7,6 +7,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from allocations.days import start_of
+from allocations.grants import site_zone
 from allocations.models import Grant, Pitch, Project, SignOff, Split
 from tests import factories
 
@@ -195,6 +197,7 @@ class TestSigning:
             ({"answer": "less", "gpus": "", "reason": "Ten will do."}, "This field is required."),
             ({"answer": "less", "gpus": "17", "reason": "Ten will do."}, "Approve from 1 to 16"),
             ({"answer": "less", "gpus": "many", "reason": "Ten will do."}, "Enter a whole number."),
+            ({"answer": "less", "gpus": "16", "reason": "Ten will do."}, "16 on these days are on the table already"),
         ],
     )
     def test_a_refused_answer_keeps_what_was_typed_with_its_form_open(self, client, lab, pitch, typed, sentence):
@@ -209,6 +212,54 @@ class TestSigning:
         assert f'name="gpus" type="number" inputmode="numeric" min="1" value="{typed["gpus"]}"' in page
         assert re.findall(r'id="less-reason"[^>]*>(.*?)</textarea>', page) == ["Ten will do."]
         assert SignOff.objects.count() == 0
+
+    def test_what_fits_only_later_is_approved_from_that_day_with_one_press(self, client, lab, pitch):
+        ends_at = timezone.now() + timedelta(days=9)
+        factories.grant(lab.project, gpus=19, ends_at=ends_at)
+        client.force_login(lab.head)
+        page = client.get(reverse("queue")).content.decode()
+        day = re.findall(r'name="start_on" value="([0-9-]+)"', page)
+
+        self._sign(client, pitch, role="research-head", answer="less", gpus="16", start_on=day)
+
+        pitch.refresh_from_db()
+        assert [str(pitch.terms.start_on)] == day
+        assert ends_at < start_of(pitch.terms.start_on, site_zone()) <= ends_at + timedelta(days=1)
+        assert "16 short" in page
+        assert page.count("btn-primary btn-large") == 0
+
+    @pytest.mark.parametrize(("promised", "typed"), [(0, "8"), (9, "10"), (14, "5"), (30, "8")])
+    def test_approving_less_begins_with_what_fits_else_with_the_minimum(self, client, lab, pitch, promised, typed):
+        if promised:
+            factories.grant(lab.project, gpus=promised)
+        client.force_login(lab.head)
+
+        page = client.get(reverse("queue")).content.decode()
+
+        assert re.findall(r'id="less-gpus"[^>]* value="(\d*)"', page) == [typed]
+
+    def test_where_the_minimum_is_the_ask_nothing_is_typed_beforehand(self, client, lab, pitch):
+        Pitch.objects.update(min_gpus=16)
+        client.force_login(lab.head)
+
+        page = client.get(reverse("queue")).content.decode()
+
+        assert re.findall(r'id="less-gpus"[^>]* value="(\d*)"', page) == [""]
+        assert "Fewer than 16 would not do" in page
+
+    def test_new_terms_that_do_not_fit_are_told_at_once(self, client, lab, pitch):
+        factories.grant(lab.project, gpus=14)
+        client.force_login(lab.head)
+
+        self._sign(client, pitch, role="research-head", answer="less", gpus="15")
+
+        assert "15 do not fit on those days as things stand; up to 5 do." in client.get("/queue/").content.decode()
+
+    def test_a_promise_above_the_share_is_never_a_negative_number(self, client, lab, pitch):
+        factories.grant(lab.project, gpus=30)
+        client.force_login(lab.head)
+
+        assert "11 promised too many" in client.get(reverse("queue")).content.decode()
 
     def test_a_decline_needs_its_reason(self, client, lab, pitch):
         client.force_login(lab.head)

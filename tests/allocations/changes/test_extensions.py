@@ -166,7 +166,9 @@ class TestSigning:
         with pytest.raises(OverShare) as refused:
             sign(world, change, world.head)
 
-        assert refused.value.message == ("Research has 20 of 60 H100 left from 21 March to 26 March; you asked for 32.")
+        assert refused.value.message == (
+            "Research has 20 of 60 H100 left from 21 March to 26 March; the ask is for 32."
+        )
         assert (fresh(change).state, ChangeSignOff.objects.count()) == ("asked", 1)
         assert fresh(grant).ends_at == noon + 14 * DAY
 
