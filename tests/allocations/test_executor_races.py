@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from allocations import executor, plans, queries
-from allocations.executor import orders, proof
+from allocations.executor import delivery, orders, proof
 from allocations.models import Holding, Move, Target
 from allocations.models.states import StateQuerySet
 from allocations.plans import commit as committing
@@ -56,8 +56,9 @@ def test_of_two_passes_that_prove_half_of_a_grant_each_one_tells_that_it_is_whol
     executor.run_pass()
     machines.see()
     moves = [proof.proven_moves().filter(gpu=card) for card in cards]
-    # Both have written their holding before either counts.
+    # Both have written their holding before either counts, and without the guard count before either commits.
     monkeypatch.setattr(proof, "_hold", Window(2).after(proof._hold))
+    monkeypatch.setattr(delivery, "_held_whole", Window(2).after(delivery._held_whole))
 
     results = at_once(lambda: proof._finish(moves[0]), lambda: proof._finish(moves[1]))
 
