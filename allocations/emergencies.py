@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -31,6 +31,7 @@ def grant_emergency(*, pitch: Pitch, by: Person, reason: str) -> Grant:
     lock_row(pitch)
     if pitch.state not in Pitch.SIGNABLE:
         raise WrongState(_("This pitch: %(state)s.") % {"state": pitch.get_state_display()}, state=pitch.state)
+    lock_row(pitch.project)  # of two first ones at once the later is the second
     roles, ratify_by = _ratification(pitch, by)
     terms, now = pitch.terms, timezone.now()
     lock_shares(terms.model)
@@ -71,7 +72,10 @@ def grant_emergency(*, pitch: Pitch, by: Person, reason: str) -> Grant:
 def tend() -> None:
     """Emergency grants whose deadline has come without ratification have ended at it; may run late or twice."""
     due = Grant.objects.filter(
-        is_emergency=True, ratified_at=None, ended_at=None, ratify_by__lte=timezone.now(), ends_at__gt=F("ratify_by")
+        is_emergency=True,
+        ratified_at=None,
+        ratify_by__lte=timezone.now(),
+        ends_at__gt=Greatest("ratify_by", "starts_at"),
     )
     for pk in due.order_by("pk").values_list("pk", flat=True):
         _lapse(pk)
@@ -84,7 +88,7 @@ def _lapse(pk: int) -> None:
     if change:
         lock_row(change)  # as whoever ratifies does: the change first, then the grant
     lock_row(grant)
-    if grant.ratified_at or grant.ended_at or grant.ratify_by is None or grant.ends_at <= grant.ratify_by:
+    if grant.ratified_at or grant.ratify_by is None or grant.ends_at <= max(grant.ratify_by, grant.starts_at):
         return
     before, grant.ends_at = grant.ends_at, max(grant.ratify_by, grant.starts_at)
     grant.save(update_fields=["ends_at"])

@@ -4,7 +4,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -94,11 +94,12 @@ def end_early(grant: Grant, *, by: Person, reason: str) -> None:
     Raises WrongState when it has ended, Stale when somebody was first.
     """
     now = timezone.now()
-    if grant.ended_at is not None or grant.ends_at <= now:
+    if grant.ends_at <= max(now, grant.starts_at):
         raise WrongState(_("This grant has ended already."), ends_at=grant.ends_at)
     before = grant.ends_at
     after = max(now, grant.starts_at)
-    ended = Grant.objects.filter(pk=grant.pk, ended_at=None, ends_at__gt=F("starts_at"))
+    # One whose signed early end is yet to come can end sooner; another's press that ended it meanwhile is seen here.
+    ended = Grant.objects.filter(pk=grant.pk, ends_at__gt=after)
     if ended.update(ends_at=after, ended_at=now, ended_by=by) != 1:
         raise Stale(_("Somebody else has ended this grant."), grant=str(grant.public_id))
     grant.ends_at, grant.ended_at, grant.ended_by = after, now, by

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from guardian.shortcuts import assign_perm, remove_perm
@@ -168,7 +169,7 @@ def end_project(*, project: Project, by: Person, reason: str) -> Project:
     _require_reason(reason)
     now = timezone.now()
     Project.objects.advance(project, Project.State.ENDED, ended_at=now)
-    promised = Grant.objects.filter(project=project, ended_at=None, ends_at__gt=now)
+    promised = Grant.objects.filter(project=project, ends_at__gt=now).exclude(ends_at=F("starts_at"))
     grants = list(promised.select_related("project__lead", "model").order_by("pk"))
     for grant in grants:
         end_early(grant, by=by, reason=reason)

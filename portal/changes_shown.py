@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, prefetch_related_objects
 
 from allocations import queries, rules
 from allocations.models import ChangeSignOff, Grant, GrantChange, Person, Role
@@ -47,6 +47,8 @@ def changes_of(grant: Grant, person: Person, typed: dict[str, Any]) -> list[Show
     rows = grant.changes.select_related("asked_by", "decided_by").prefetch_related(
         "roles", Prefetch("sign_offs", given)
     )
+    if grant.pitch:
+        prefetch_related_objects([grant.pitch], "recusals")  # asked for by each of them
     shown = []
     mandates = queries.mandates_of(person)
     for change in rows:

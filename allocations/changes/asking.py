@@ -24,6 +24,7 @@ def ask_extension(*, grant: Grant, by: Person, days: int, reason: str, so_far: s
 
     Those who sign are told. One is open at a time. The policies for extensions in force now say who signs, and whether
     the grant goes on while it waits, which is frozen into it; where there are none, those for a pitch of that size say.
+    That of an emergency grant is signed by those who sign the split.
     Raises NotAllowed, BadTerms, WrongState, Stale, NobodyToSign.
     """
     rules.require(by, "ask_extension", grant)
@@ -39,6 +40,8 @@ def ask_extension(*, grant: Grant, by: Person, days: int, reason: str, so_far: s
     if so_far.strip():
         told += "\n\n" + _("How it went so far: %(words)s") % {"words": so_far.strip()}
     roles, rows = queries.roles_for_change(grant, GrantChange.Kind.EXTEND, days=days)
+    if grant.is_emergency:  # its renewal, as a second emergency is
+        roles = queries.roles_for_split()
     of_pitches = Policy.Subject.PITCH
     ruling = rows or queries.signing_rows(of_pitches, division=grant.project.division, gpus=grant.gpus, days=days)
     grant.keeps_while_asked = any(row.keeps_while_asked for row in ruling)

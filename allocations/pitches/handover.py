@@ -1,11 +1,12 @@
 """A pitch changes hands: somebody else answers for it from now on."""
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from allocations import queries, rules
 from allocations.errors import BadTerms
 from allocations.locks import one_at_a_time
-from allocations.models import Person, Pitch
+from allocations.models import Person, Pitch, Recusal
 from allocations.notify import page, tell
 from allocations.pitches.common import lock_in
 from inventory import trail
@@ -15,7 +16,8 @@ from inventory import trail
 def hand_over_pitch(*, pitch: Pitch, to: Person, by: Person, reason: str = "") -> Pitch:
     """`to` is the pitcher of a draft or a pitch that nobody has decided; its history stays. `to` is told.
 
-    Who has signed a pitch cannot answer for it. Raises NotAllowed, BadTerms, WrongState, Stale.
+    Who has signed a pitch cannot answer for it, and who has pitched it steps aside from signing it.
+    Raises NotAllowed, BadTerms, WrongState, Stale.
     """
     rules.require(by, "hand_over_pitch", pitch)
     lock_in(pitch, Pitch.State.DRAFT, *Pitch.OPEN)
@@ -29,6 +31,8 @@ def hand_over_pitch(*, pitch: Pitch, to: Person, by: Person, reason: str = "") -
     before = pitch.pitcher
     pitch.pitcher = to
     pitch.save(update_fields=["pitcher"])
+    words_aside = {"reason": _("Pitched it before %(person)s.") % words, "at": timezone.now()}
+    Recusal.objects.get_or_create(pitch=pitch, person=before, defaults=words_aside)
     label = _("a draft") if pitch.state == Pitch.State.DRAFT else ""
     event = trail.record(
         "pitch.handed_over", pitch, by=by, reason=reason, label=label, before=before.username, after=to.username

@@ -89,7 +89,8 @@ def _require_people(pitch: Pitch, signing: Signing) -> None:
             _("No policy says who signs this. Ask an admin for one that holds for %(division)s.")
             % {"division": pitch.project.division.name}
         )
-    lacking = queries.without_signer(signing.roles, but={pitch.pitcher})
+    aside = pitch.recusals.select_related("person")  # a draft that has changed hands has one who pitched it before
+    lacking = queries.without_signer(signing.roles, but={pitch.pitcher, *(row.person for row in aside)})
     if lacking:
         message = _("Nobody holds the role %(role)s. Ask an admin to give it to somebody.")
         if queries.holders_of([lacking])[lacking]:

@@ -118,11 +118,20 @@ def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
 
 
 def lendable(lender: Project, model: GpuModel) -> Timeline:
-    """What the lender's own promises hold of the model over time, less what is lent already."""
+    """What the lender's own promises hold of the model over time, less what is lent already.
+
+    A signed smaller grant counts from its instant on; an emergency that nobody has ratified lends nothing.
+    """
     own = promised_until(at=EVER).filter(project=lender, model=model, ended_at=None)
+    own = own.exclude(is_emergency=True, ratified_at=None)
     loans = Loan.objects.filter(lender=lender, model=model, state=Loan.State.AGREED)
-    lines = [
-        Timeline.of(0, [Booking(*row) for row in rows.order_by().values_list("starts_at", "ends_at", "gpus")])
-        for rows in (own, loans)
-    ]
-    return lines[0] - lines[1]
+    signed = GrantChange.objects.filter(
+        kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__in=own.order_by().values("pk")
+    )
+    shrinks: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
+    for pk, at, gpus in signed.order_by().values_list("grant", "takes_effect_at", "gpus"):
+        shrinks[pk].append((at or EVER, gpus or 0))
+    time = ("starts_at", "ends_at", "gpus")
+    held = [part for pk, *row in own.order_by().values_list("pk", *time) for part in pieces(Booking(*row), shrinks[pk])]
+    lent = [Booking(*row) for row in loans.order_by().values_list(*time)]
+    return Timeline.of(0, held) - Timeline.of(0, lent)

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from allocations.calendar import due_after
-from allocations.models import ChangeSignOff, Division, Grant, GrantChange, Person, Policy, Role
+from allocations.models import ChangeSignOff, Division, Grant, GrantChange, Person, Policy, Recusal, Role
 from allocations.queries.people import deputies_of, holders_of, mandates_of
 from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
 
@@ -59,12 +59,15 @@ def changes_waiting_for(person: Person) -> QuerySet[GrantChange]:
 def barred_from(change: GrantChange) -> set[int]:
     """The pks of those who may not sign: who asked for more for itself, whose pitch it was, who granted an emergency.
 
+    Those who stepped aside from the pitch, or pitched it before somebody else answered for it, sign neither.
+
     Somebody who proposes to make a grant smaller or to end it asks nothing for itself and may sign.
     """
     if change.kind in (GrantChange.Kind.SHRINK, GrantChange.Kind.END):
         return set()
     pitch = change.grant.pitch
-    return {change.asked_by_id, *({pitch.pitcher_id} if pitch else set())}
+    aside = {pitch.pitcher_id, *(each.person_id for each in pitch.recusals.all())} if pitch else set()
+    return {change.asked_by_id, *aside}
 
 
 def signers_of_change(change: GrantChange) -> set[Person]:
@@ -79,5 +82,6 @@ def signers_of_change(change: GrantChange) -> set[Person]:
 def _barred(person: Person) -> Q:
     """Those that ask for the person's own good, and those where it counts already."""
     counts = ChangeSignOff.objects.filter(Q(person=person) | Q(deputy_for=person), change=OuterRef("pk"))
-    own = Q(asked_by=person) | Q(grant__pitch__pitcher=person)
+    aside = Recusal.objects.filter(pitch=OuterRef("grant__pitch"), person=person)
+    own = Q(asked_by=person) | Q(grant__pitch__pitcher=person) | Exists(aside)
     return Exists(counts) | (Q(kind__in=[GrantChange.Kind.EXTEND, GrantChange.Kind.RATIFY]) & own)

@@ -18,6 +18,7 @@ from portal.forms.details import (
     question_fields,
 )
 from portal.forms.fields import day_field, reason_field, text_field
+from portal.pages import KEY_DIGITS
 
 # What the form types in several fields, or nowhere: how a difference between two pitches names it.
 LABELS_BESIDE = {
@@ -89,7 +90,9 @@ class PitchForm(AskForm):
         if not self.is_bound:
             return self.initial.get("project")
         named = self.data.get("project", "")
-        found: Project | None = self.fields["project"].queryset.filter(pk=named).first() if named.isdecimal() else None  # type: ignore[attr-defined]
+        if not named.isdecimal() or len(named) > KEY_DIGITS:
+            return None
+        found: Project | None = self.fields["project"].queryset.filter(pk=named).first()  # type: ignore[attr-defined]
         return found
 
 

@@ -121,3 +121,25 @@ def test_a_foreign_host_is_refused_under_the_policy(client, db):
     answer = client.get("/", headers={"host": "evil.example"})
 
     assert (answer.status_code, answer.headers["Content-Security-Policy"]) == (400, POLICY)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("named", ["9" * 30, "9" * 5000, "\0", "-1"])
+def test_a_project_that_is_no_number_of_one_has_no_questions(client, lab, named):
+    client.force_login(lab.pitcher)
+
+    assert client.post(reverse("pitch_questions"), {"project": named}).status_code == 200
+    assert client.post(reverse("pitch_autosave"), {"project": named}).status_code == 422
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("named", ["\\u0000", "a\\u0000b", "\\ud800"])
+@pytest.mark.parametrize("field", ["division", "model", "reason", "\\u0000"])
+def test_the_api_refuses_letters_that_no_text_can_hold(client, lab, field, named):
+    client.force_login(lab.chief)
+    body = f'{{"{field}": "{named}"}}'
+
+    answer = client.post("/api/exceptions/", body, content_type="application/json")
+
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert answer.json()["code"] == "parse_error"
