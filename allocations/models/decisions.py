@@ -286,7 +286,7 @@ class SignOff(models.Model):
 
 
 class Recusal(models.Model):
-    """Somebody who will not sign a pitch, and why; written by `allocations.recusals` and a hand-over, never taken back."""
+    """Somebody who will not sign a pitch, and why; written by `recusals` and by a hand-over, never taken back."""
 
     pitch = models.ForeignKey(Pitch, models.PROTECT, related_name="recusals")
     person = models.ForeignKey(Person, models.PROTECT, related_name="recusals")
