@@ -115,7 +115,7 @@ def _shape(shape: Mapping[str, Any]) -> str:
     places = ngettext("On %(nodes)d node", "On %(nodes)d nodes", shape["nodes"]) % shape
     islands = ngettext("in %(islands)d island", "in %(islands)d islands", shape["islands"]) % shape
     line = f"{places} {islands}; {_broken(shape['broken_nodes'])}"
-    return f"{line} {_('No plan disturbs fewer holders.')}" if shape.get("fewest_donors") else line
+    return f"{line} {_('No other plan takes GPUs from fewer projects.')}" if shape.get("fewest_donors") else line
 
 
 def _broken(nodes: int) -> str:

@@ -96,6 +96,8 @@ def _approve(act: Act, wanted: Terms) -> SignOff:
     signed, event = writing.write_sign_off(act)
     waiting = queries.unsigned_roles(pitch)
     if waiting:
+        if is_new:
+            _tell_the_pitcher(signed, event)
         _tell_the_next(signed, event, waiting, is_new=is_new)
     elif table.is_accepted_beforehand(pitch, pitch.terms):
         grant = grants.promise_locked(pitch, by=act.by)
@@ -137,6 +139,17 @@ def _tell_the_next(signed: SignOff, event: Event, waiting: list[PitchRole], *, i
     what = _("has new terms and waits for your signature") if is_new else _("waits for your signature")
     roles = [each.role for each in waiting if each.position == lowest]
     tell_signers(event, signed.pitch, roles, what, but={signed.person}, not_before=writing.leaves_at(signed))
+
+
+def _tell_the_pitcher(signed: SignOff, event: Event) -> None:
+    """Other terms than were asked for are on the table; who asked hears it before the last has signed."""
+    subject = _("Other terms: %(title)s")
+    body = _(
+        "%(person)s signed for %(gpus)s %(model)s for %(days)s days from %(start_on)s. The others sign that too, or "
+        "other terms.\n\n%(reason)s"
+    )
+    people = {signed.pitch.pitcher} - {signed.person}
+    writing.tell_askers(signed, event, people, subject, body, person=signed.person.name, reason=signed.reason)
 
 
 def _same_answer(

@@ -65,6 +65,11 @@ class Outlook:
         return self.shortage is None
 
     @property
+    def is_contradictory(self) -> bool:
+        """Whether less than the minimum is asked for, as somebody may type it."""
+        return self.min_gpus > self.gpus
+
+    @property
     def minimum_fits(self) -> bool:
         """Whether at least the minimum fits."""
         return self.free_gpus >= self.min_gpus

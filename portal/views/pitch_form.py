@@ -151,7 +151,7 @@ def pitch_outlook(request: HttpRequest) -> HttpResponse:
         person=request.user,
         but=row,
     )
-    context = {"form": form, "alike": alike, **_ask(form, {}, projects, request.user, row)}
+    context = {"form": form, "alike": alike, "is_part": True, **_ask(form, {}, projects, request.user, row)}
     return render(request, "pitches/form.html#outlook", context)
 
 
@@ -176,7 +176,7 @@ def _ask(
             person=person,
             model=typed["model"],
             gpus=typed["ideal_gpus"],
-            min_gpus=min(typed["min_gpus"], typed["ideal_gpus"]),
+            min_gpus=typed["min_gpus"],
             start_on=typed["start_on"],
             days=typed["days"],
             start_until=typed.get("start_until"),

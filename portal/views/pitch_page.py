@@ -9,9 +9,11 @@ from allocations.models import Grant, Person, Pitch
 from allocations.queries.standing import with_gpus
 from portal.earlier import earlier_of, revised_of
 from portal.forms import OfferAnswerForm, RankForm, ReasonForm
+from portal.outlook import outlook_of_pitch
 from portal.views.pitch_story import story_of
 
 ENDED_WITHOUT = (Pitch.State.DECLINED, Pitch.State.WITHDRAWN)  # what a new pitch may follow
+UNDECIDED = (*Pitch.SIGNABLE, Pitch.State.OFFERED)  # whether it fits, and from when, matters still
 WRITABLE = (Pitch.State.DRAFT, Pitch.State.CHANGES)
 
 
@@ -34,6 +36,7 @@ def page_of(
         "followers": _followers(row, person) if row.state in ENDED_WITHOUT else [],
         "story": story_of(row, grant=grant),
         "late_gpu_days": queries.late_gpu_days([grant])[grant.pk] if grant else 0,
+        "outlook": outlook_of_pitch(row) if row.state in UNDECIDED else None,
         "form": form or ReasonForm(),
         "may_edit": row.state in WRITABLE and rules.can(person, "edit_pitch", row),
         "may_withdraw": is_open and rules.can(person, "withdraw_pitch", row),

@@ -40,8 +40,9 @@ def split(request: HttpRequest) -> HttpResponse:
 
 
 def _form(request: HttpRequest) -> SplitForm:
-    """The form, filled with the split in force."""
-    current = queries.effective_split(timezone.now())
+    """The form, filled with the last split that is signed, be it in force or still to come."""
+    now = timezone.now()
+    current = next(reversed(queries.coming_splits(now)), None) or queries.effective_split(now)
     initial: dict[str, Any] = {"starts_on": day_of(timezone.now() + timedelta(days=1), site_zone())}
     for weight in current.weights.all() if current else []:
         initial[f"w-{weight.model_id}"] = f"{weight.weight.normalize():f}"

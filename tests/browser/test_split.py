@@ -23,7 +23,7 @@ def test_a_split_shows_its_debt_while_it_is_typed_and_holds_after_both_signed(vi
         session.page.fill("[name=p-all-research]", "50")
         expect(session.page.locator("#preview")).to_contain_text("Nobody stands over the share.")
         session.page.fill("#split-form [name=reason]", "Spring.")
-        session.page.get_by_role("button", name="Propose to").click()
+        session.page.get_by_role("button", name="Propose it").click()
         expect(session.page.locator(".toast-line")).to_contain_text("Proposed.")
         session.page.locator(".proposal", has_text="Spring.").get_by_role("button", name="Sign as CEO").click()
         expect(session.page.locator(".toast-line")).to_contain_text("It waits for the other signature.")

@@ -9,7 +9,18 @@
   let sent = 0;
   let settled = 0;
 
-  form.addEventListener("input", () => { typed += 1; });
+  form.addEventListener("input", (event) => {
+    typed += 1;
+    forgive(event.target);
+  });
+  // A refusal is about what was typed before: it goes as soon as the field says something else.
+  function forgive(field) {
+    if (!field.classList.contains("is-invalid")) return;
+    field.classList.remove("is-invalid");
+    field.removeAttribute("aria-invalid");
+    document.getElementById(`${field.id}_error`)?.remove();
+  }
+
   form.addEventListener("submit", () => { settled = Infinity; });
   part.addEventListener("click", (event) => { if (event.target.closest("[data-leaves]")) settled = Infinity; });
   document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.elt === part) sent = typed; });
