@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from allocations import queries, rules
-from allocations.models import GrantChange, Loan, Person, Pitch, Project, ResultCheck, Role
+from allocations.models import GrantChange, Loan, Person, Pitch, Project, ResultCheck, Role, Split
 
 LEAD_IS_HEARD = (GrantChange.Kind.SHRINK, GrantChange.Kind.END)
 WAITING_ROWS = 8  # what a person can take in at once; the queue has the rest
@@ -65,7 +65,7 @@ def _splits(person: Person) -> list[Waiting]:
     return [
         Waiting(
             text=_("A new split of the fleet"),
-            note=_("proposed by %(name)s") % {"name": split.proposed_by.name},
+            note=_("%(shares)s, proposed by %(name)s") % {"shares": _shares(split), "name": split.proposed_by.name},
             address=reverse("split"),
             button=_("Look and sign"),
             since=split.proposed_at,
@@ -73,6 +73,12 @@ def _splits(person: Person) -> list[Waiting]:
         )
         for split in queries.splits_waiting_for(person)
     ]
+
+
+def _shares(split: Split) -> str:
+    """What the divisions have of every model that is not named: what tells two proposals apart."""
+    lines = [line for line in split.lines.all() if line.model_id is None]
+    return " · ".join(f"{line.division.name} {line.percent.normalize():f}%" for line in lines)
 
 
 def _own_pitches(person: Person) -> list[Waiting]:

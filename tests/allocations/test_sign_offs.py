@@ -149,7 +149,7 @@ class TestApproveLess:
         assert list(queries.queue_of(world.chief)) == [pitch]
         assert list(queries.queue_of(world.head)) == []
         assert [role.slug for role in queries.roles_that_wait(pitch)] == ["chief-scientist"]
-        assert told("sign_off.given") == ["chief-scientist"]
+        assert told("sign_off.given") == ["chief-scientist", "pitcher"]
 
         approve(world, pitch, world.chief, "chief-scientist")
 
