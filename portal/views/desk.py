@@ -26,6 +26,7 @@ from portal.board import Board, board_of, facts_of, told
 from portal.forms.desk import Marks, Seen
 from portal.outcomes import MOST_DECIDED, Outcome, answers_of, decide_all, undo_all
 from portal.pages import KEY_DIGITS
+from portal.results_shown import results_shown
 
 Budgets = list[dict[str, Any]]
 
@@ -98,7 +99,7 @@ def pitch_opened(request: HttpRequest, public_id: UUID) -> HttpResponse:
             (_("Lead: %(name)s") % {"name": row.project.lead.name}, record.record_of_lead(row.project.lead)),
             (_("Pitched by %(name)s") % {"name": row.pitcher.name}, record.record_of_pitcher(row.pitcher)),
         ]
-        return render(request, "desk/detail.html", {"pitch": row, "records": records})
+        return render(request, "desk/detail.html", {"pitch": row, "records": records, **results_shown(row)})
 
 
 def redirect_or_nothing(request: HttpRequest, address: str) -> HttpResponse:

@@ -30,6 +30,7 @@ from portal.forms import SignOffForm
 from portal.outlook import outlook_of_pitch
 from portal.pages import KEY_DIGITS, LARGEST_KEY
 from portal.problems import refuse
+from portal.results_shown import results_shown
 from portal.views.pitch_story import story_of
 
 VERDICTS = {
@@ -71,6 +72,7 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "item": row,
         "past": decided.select_related("model", "offered_model").order_by("-pk")[:PAST_ROWS],
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
+        **results_shown(row),
     }
     part = "#history" if request.htmx else ""  # type: ignore[attr-defined]
     response = render(request, f"queue/history.html{part}", context)
