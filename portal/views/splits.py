@@ -72,7 +72,7 @@ def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: A
         "divisions": form.divisions,
         "waiting": [_proposal(split, person, mandates) for split in _proposed()],
         "page": newest_first(queries.splits_visible(), request, size=HISTORY_ROWS),
-        "history": _history(now),
+        **_history(now),
         "form": form,
         "may_propose": rules.can(person, "propose_split"),
         "signers": queries.roles_for_split(),
@@ -149,11 +149,11 @@ def _exception_form(person: Person, data: Any = None) -> ExceptionForm:
     return ExceptionForm(data, divisions=Division.objects.filter(pk__in=own), initial=initial, prefix="exception")
 
 
-def _history(now: Any) -> Any:
-    """The default line of each signed split, oldest first, as boxes."""
+def _history(now: Any) -> dict[str, Any]:
+    """The default line of each signed split, oldest first, as boxes, and the instant at which they begin."""
     signed = queries.splits_visible().filter(state=Split.State.SIGNED, starts_at__lte=now).order_by("-starts_at", "-pk")
     steps = [(row.starts_at, _default_shares(row)) for row in reversed(signed[:CHARTED_SPLITS])]
-    return split_history(steps, until=now)
+    return {"history": split_history(steps, until=now), "history_from": steps[0][0] if steps else None}
 
 
 def _default_shares(row: Split) -> list[tuple[str, float]]:
