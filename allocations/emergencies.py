@@ -70,7 +70,10 @@ def grant_emergency(*, pitch: Pitch, by: Person, reason: str) -> Grant:
 
 
 def tend() -> None:
-    """Emergency grants whose deadline has come without ratification have ended at it; may run late or twice."""
+    """Emergency grants whose deadline has come without ratification have ended at it; may run late or twice.
+
+    Those that had a shorter time have ended with it, and nobody needs to ratify them any more.
+    """
     due = Grant.objects.filter(
         is_emergency=True,
         ratified_at=None,
@@ -79,6 +82,20 @@ def tend() -> None:
     )
     for pk in due.order_by("pk").values_list("pk", flat=True):
         _lapse(pk)
+    over = GrantChange.objects.filter(
+        kind=GrantChange.Kind.RATIFY, state=GrantChange.State.ASKED, grant__ends_at__lte=timezone.now()
+    )
+    for pk in over.order_by("pk").values_list("pk", flat=True):
+        _close(pk)
+
+
+@one_at_a_time
+def _close(pk: int) -> None:
+    change = GrantChange.objects.select_related("grant").get(pk=pk)
+    lock_row(change)
+    if change.state == GrantChange.State.ASKED and change.grant.ends_at <= timezone.now():
+        GrantChange.objects.advance(change, GrantChange.State.WITHDRAWN)
+        trail.record("change.withdrawn", change, by=ACTOR, grant=change.grant.public_id)
 
 
 @one_at_a_time

@@ -14,7 +14,7 @@ from allocations.capacity import Booking, Kind, Shortage
 from allocations.days import day_of, last_day, plus_days, start_of
 from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverQuota, OverShare, Stale, WrongState
 from allocations.locks import lock_quotas, lock_row, lock_shares, one_at_a_time
-from allocations.models import Grant, Person, Pitch, Project, SignOff
+from allocations.models import Grant, GrantChange, Person, Pitch, Project, SignOff
 from allocations.notify import page, tell
 from inventory import trail
 from inventory.models import GpuModel
@@ -91,6 +91,7 @@ def end_grant(*, grant: Grant, by: Person, reason: str) -> Grant:
 def end_early(grant: Grant, *, by: Person, reason: str) -> None:
     """The promise ends now, for a caller that has checked that `by` may do that, in the caller's transaction.
 
+    Changes of it that wait for signatures are off the table: there is nothing left that they could change.
     Raises WrongState when it has ended, Stale when somebody was first.
     """
     now = timezone.now()
@@ -98,11 +99,16 @@ def end_early(grant: Grant, *, by: Person, reason: str) -> None:
         raise WrongState(_("This grant has ended already."), ends_at=grant.ends_at)
     before = grant.ends_at
     after = max(now, grant.starts_at)
+    asked = GrantChange.objects.filter(grant=grant, state=GrantChange.State.ASKED).order_by("pk")
+    waiting = list(asked.select_for_update(no_key=True, of=("self",)))  # before the grant, as who signs them
     # One whose signed early end is yet to come can end sooner; another's press that ended it meanwhile is seen here.
     ended = Grant.objects.filter(pk=grant.pk, ends_at__gt=after)
     if ended.update(ends_at=after, ended_at=now, ended_by=by) != 1:
         raise Stale(_("Somebody else has ended this grant."), grant=str(grant.public_id))
     grant.ends_at, grant.ended_at, grant.ended_by = after, now, by
+    for change in waiting:
+        GrantChange.objects.advance(change, GrantChange.State.WITHDRAWN)
+        trail.record("change.withdrawn", change, by=by, reason=reason, grant=grant.public_id)
     event = trail.record("grant.ended", grant, by=by, reason=reason, before=before, after=after, gpus=grant.gpus)
     tell(
         event,

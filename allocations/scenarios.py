@@ -13,6 +13,7 @@ from inventory import trail
 
 MOST_MARKS = 1_000  # rows of one desk many times over; more is no scenario
 LONGEST_NAME = 120
+LONGEST_NOTE = 4_000
 
 
 @one_at_a_time
@@ -25,6 +26,10 @@ def save_scenario(*, by: Person, name: str, note: str = "", place: str, marks: d
     name = name.strip()
     if not name or len(name) > LONGEST_NAME:
         raise BadTerms(_("Give it a name of at most %(n)s letters.") % {"n": LONGEST_NAME}, field="name")
+    if "\0" in name + note or len(note) > LONGEST_NOTE:
+        raise BadTerms(
+            _("A note has at most %(n)s letters, all of them printable.") % {"n": LONGEST_NOTE}, field="note"
+        )
     if sum(len(each) for each in marks.values()) > MOST_MARKS:
         raise BadTerms(_("That is more than a desk holds."), field="marks")
     Person.objects.select_for_update(no_key=True).get(pk=by.pk)  # two saves of one name: the later one stands

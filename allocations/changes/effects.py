@@ -27,7 +27,8 @@ def take_effect(change: GrantChange, *, by: Person) -> dict[str, Any]:
     lock_shares(grant.model)
     lock_quotas(grant.project)
     lock_row(grant)
-    require_promised(grant)
+    if change.kind != GrantChange.Kind.RATIFY:  # one that is to end on a later day stands until then, ratified
+        require_promised(grant)
     effects = {
         GrantChange.Kind.EXTEND: _extend,
         GrantChange.Kind.SHRINK: _shrink,

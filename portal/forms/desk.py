@@ -68,7 +68,9 @@ class Marks:
 
 
 def _by_key(typed: QueryDict, prefix: str) -> dict[str, str]:
-    return {name[len(prefix) :]: typed[name] for name in typed if name.startswith(prefix)}
+    """No text that a database cannot hold, and none for what is no pitch."""
+    named = {name.removeprefix(prefix): typed[name].replace("\0", "") for name in typed if name.startswith(prefix)}
+    return {key: text for key, text in named.items() if _is_uuid(key)}
 
 
 def _seen(values: list[str]) -> dict[str, Seen]:

@@ -163,6 +163,24 @@ class TestScenarios:
 
         assert Scenario.objects.filter(dropped_at=None).count() == 1
 
+    @pytest.mark.parametrize(
+        "typed", [{"scenario_name": "a\0b"}, {"scenario_note": "\0"}, {"scenario_note": "x" * 4001}]
+    )
+    def test_letters_that_cannot_be_kept_are_refused(self, client, lab, three, typed):
+        client.force_login(lab.head)
+
+        answer = self._save(client, three, **typed)
+
+        assert (answer.status_code, Scenario.objects.count()) == (422, 0)
+
+    def test_a_mark_that_cannot_be_kept_is_as_if_it_was_not_there(self, client, lab, three):
+        client.force_login(lab.head)
+
+        self._save(client, three, **{"rank-\0": "1", f"gpus-{three[1].public_id}": "4\0"})
+
+        kept = Scenario.objects.get().marks
+        assert (kept["ranks"].keys() & {"\0", ""}, kept["gpus"][str(three[1].public_id)]) == (set(), "4")
+
     @pytest.mark.parametrize("name", ["", "  ", "x" * 121])
     def test_without_a_name_it_is_refused_and_the_marks_stay(self, client, lab, three, name):
         client.force_login(lab.head)

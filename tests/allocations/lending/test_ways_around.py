@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from allocations import changes, emergencies, loans, pitches, projects, queries
+from allocations import changes, emergencies, grants, loans, pitches, projects, queries
 from allocations.errors import NotAllowed, OverCapacity
 from allocations.models import Grant, Pitch
 from tests import factories
@@ -81,6 +81,28 @@ class TestEmergencies:
 
         assert fresh(grant).ends_at == noon + 72 * HOUR
         assert "emergency.lapsed" in verbs(grant)
+
+    @pytest.mark.parametrize("days", [2, 14])
+    def test_one_that_has_ended_waits_for_no_ratification(self, world, noon, time_machine, days):
+        pitch = submit(world, gpus=8, days=days)
+        grant = emergencies.grant_emergency(pitch=pitch, by=world.chief, reason="Due on Friday.")
+        if days == 14:
+            grants.end_grant(grant=grant, by=world.lead, reason="It is done.")
+        time_machine.move_to(noon + 71 * HOUR, tick=False)
+
+        emergencies.tend()
+
+        assert grant.changes.get().state == "withdrawn"
+        assert verbs(grant.changes.get()) == ["change.withdrawn"]
+        assert not queries.changes_waiting_for(world.head).exists()
+
+    def test_one_that_is_to_end_on_a_later_day_can_still_be_ratified(self, world, noon):
+        grant = emergencies.grant_emergency(pitch=submit(world, gpus=8), by=world.chief, reason="Due on Friday.")
+        end_on(world, grant, noon + 10 * DAY)
+
+        changes.sign_change(change=grant.changes.get(kind="ratify"), by=world.head)
+
+        assert (fresh(grant).ratified_at, fresh(grant).ends_at) == (noon, noon + 10 * DAY)
 
     def test_its_extension_is_a_renewal_and_those_who_sign_the_split_sign_it(self, world):
         policy(world, "extension", "research-head")
