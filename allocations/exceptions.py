@@ -16,7 +16,7 @@ from inventory import trail
 from inventory.models import Event, GpuModel
 
 DAY_S = 86_400
-RENEWS_WITHIN = timedelta(days=30)  # one that begins so soon after another is its renewal, whatever it calls itself
+RENEWS_WITHIN = timedelta(days=30)  # one that lies so near to another renews it, whatever it calls itself
 State = SplitException.State
 
 
@@ -36,7 +36,7 @@ def propose_exception(
     _require(ends_at > max(starts_at, now), "ends_at", _("It has an end, in the future and after its beginning."))
     _require(is_reachable(ends_at), "ends_at", _("Name a day up to %(last)s.") % {"last": LAST_DAY})
     starts_at = max(starts_at, now)
-    renewed = _renewed(division, model, starts_at)
+    renewed = _renewed(division, model, starts_at, ends_at)
     days = max(1, int((ends_at - starts_at).total_seconds() // DAY_S))
     roles = queries.roles_for_split() if renewed else queries.roles_for_exception(division, gpus=gpus, days=days)
     turns.require_signers(roles, what=_("an exception above the split"))
@@ -78,6 +78,7 @@ def sign_exception(*, exception: SplitException, by: Person, role: Role | None =
     if complete:
         lock_shares(exception.model)
         now = timezone.now()
+        _require_no_new_renewal(exception, needed)
         SplitException.objects.advance(exception, State.SIGNED, signed_at=now, starts_at=max(exception.starts_at, now))
     event = trail.record(
         "exception.signed", exception, by=by, role=mandate.role.slug, complete=complete, **mandate.said,
@@ -129,10 +130,24 @@ def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
     return exception
 
 
-def _renewed(division: Division, model: GpuModel, starts_at: datetime) -> SplitException | None:
-    """The exception that one from that instant on follows."""
-    before = SplitException.objects.filter(division=division, model=model, state=State.SIGNED)
-    return before.filter(starts_at__lt=starts_at, ends_at__gt=starts_at - RENEWS_WITHIN).order_by("-ends_at").first()
+def _renewed(division: Division, model: GpuModel, starts_at: datetime, ends_at: datetime) -> SplitException | None:
+    """The exception that one of that time renews."""
+    near = SplitException.objects.filter(
+        division=division, model=model, state=State.SIGNED, starts_at__lt=ends_at + RENEWS_WITHIN,
+        ends_at__gt=starts_at - RENEWS_WITHIN,
+    )  # fmt: skip
+    return near.order_by("-ends_at").first()
+
+
+def _require_no_new_renewal(exception: SplitException, needed: list[Role]) -> None:
+    """Nothing has been signed since it was proposed that it would renew without those who sign the split."""
+    if exception.renews or set(queries.roles_for_split()) <= set(needed):
+        return
+    if _renewed(exception.division, exception.model, exception.starts_at, exception.ends_at):
+        raise WrongState(
+            _("Another one has been signed since, which this would renew. Propose it again: it then goes to %(who)s.")
+            % {"who": ", ".join(role.name for role in queries.roles_for_split())}
+        )
 
 
 def _require_proposed(exception: SplitException, seen: str) -> None:

@@ -18,7 +18,7 @@ from inventory.models import Event, GpuModel
 
 ACTOR = "loans"
 REMINDED_BEFORE = timedelta(days=3)
-RENEWS_WITHIN = timedelta(days=30)  # one between the same two that begins so soon after another is its renewal
+RENEWS_WITHIN = timedelta(days=30)  # one between the same two that lies so near to another renews it
 State = Loan.State
 
 
@@ -54,7 +54,7 @@ def propose_loan(
     for project in (lender, borrower):
         if project.state != Project.State.ACTIVE:
             raise WrongState(_("%(project)s winds down or has ended.") % {"project": project.name})
-    renewed = _renewed(lender, borrower, model, starts_at)
+    renewed = _renewed(lender, borrower, model, starts_at, ends_at)
     signers = queries.roles_for_split()
     if renewed and not set(signers) & set(queries.roles_of(by)):
         raise NotAllowed(
@@ -96,6 +96,7 @@ def answer_loan(*, loan: Loan, by: Person, agrees: bool, reason: str = "") -> Lo
             raise WrongState(_("Its time was over before the lead agreed."), ends_at=loan.ends_at)
         lock_shares(loan.model)
         starts_at = max(loan.starts_at, now)
+        _require_no_new_renewal(loan)
         _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at)
         stamps |= {"starts_at": starts_at, "grant": _promise(loan, starts_at, by)}
     Loan.objects.advance(loan, new, **stamps)
@@ -191,10 +192,26 @@ def _require_lendable(lender: Project, model: GpuModel, gpus: int, starts_at: da
         )  # fmt: skip
 
 
-def _renewed(lender: Project, borrower: Project, model: GpuModel, starts_at: datetime) -> Loan | None:
-    before = Loan.objects.filter(lender=lender, borrower=borrower, model=model)
-    held = before.filter(state__in=[State.AGREED, State.RETURNED], starts_at__lt=starts_at)
-    return held.filter(ends_at__gt=starts_at - RENEWS_WITHIN).order_by("-ends_at").first()
+def _renewed(
+    lender: Project, borrower: Project, model: GpuModel, starts_at: datetime, ends_at: datetime
+) -> Loan | None:
+    held = Loan.objects.filter(
+        lender=lender, borrower=borrower, model=model, state__in=[State.AGREED, State.RETURNED],
+        starts_at__lt=ends_at + RENEWS_WITHIN, ends_at__gt=starts_at - RENEWS_WITHIN,
+    )  # fmt: skip
+    return held.exclude(starts_at=starts_at).order_by("-ends_at").first()  # beside one from one day on is no renewal
+
+
+def _require_no_new_renewal(loan: Loan) -> None:
+    """Nothing has been agreed since it was proposed that it would renew without those who sign the split."""
+    signers = queries.roles_for_split()
+    if loan.renews or set(signers) & set(queries.roles_of(loan.proposed_by)):
+        return
+    if _renewed(loan.lender, loan.borrower, loan.model, loan.starts_at, loan.ends_at):
+        raise WrongState(
+            _("Another loan between the two has been agreed since, which this would renew. It is proposed by: %(who)s.")
+            % {"who": ", ".join(role.name for role in signers)}
+        )
 
 
 def _require_proposed(loan: Loan, seen: str) -> None:

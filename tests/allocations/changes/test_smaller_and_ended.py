@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from allocations import changes, grants, planner, queries
-from allocations.errors import BadTerms, NotAllowed, OverShare, WrongState
+from allocations.errors import BadTerms, NotAllowed, OverShare, Stale
 from allocations.models import GrantChange
 from inventory.models import Event
 from tests import factories
@@ -132,10 +132,10 @@ class TestTakingEffect:
         sign(world, change, world.chief)
         grants.end_grant(grant=fresh(grant), by=world.lead, reason="Done.")
 
-        with pytest.raises(WrongState):
+        with pytest.raises(Stale):
             sign(world, change, world.head)
 
-        assert GrantChange.objects.get().state == "asked"
+        assert GrantChange.objects.get().state == "withdrawn"
         assert not Event.objects.filter(verb="change.approved").exists()
 
 

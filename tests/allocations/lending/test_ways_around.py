@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from allocations import changes, emergencies, grants, loans, pitches, projects, queries
-from allocations.errors import NotAllowed, OverCapacity
+from allocations import changes, emergencies, exceptions, grants, loans, pitches, projects, queries
+from allocations.errors import NotAllowed, OverCapacity, WrongState
 from allocations.models import Grant, Pitch
 from tests import factories
 from tests.allocations.acts import approve, submit, verbs
@@ -20,8 +20,8 @@ def fresh(row):
     return type(row).objects.get(pk=row.pk)
 
 
-def lend(world, *, gpus, days):
-    now = timezone.now()
+def lend(world, *, gpus, days, after=0):
+    now = timezone.now() + after * DAY
     return loans.propose_loan(
         lender=world.project, borrower=world.applied_project, model=factories.model(), gpus=gpus, starts_at=now,
         ends_at=now + days * DAY, by=world.applied_lead, reason="Your run starts later.",
@@ -158,3 +158,34 @@ def test_of_two_first_emergencies_at_once_one_is_the_second(world, monkeypatch):
 
     assert kinds(results) == ["Grant", "NotAllowed"]
     assert Grant.objects.filter(is_emergency=True).count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_loans_proposed_side_by_side_one_is_the_renewal(world, noon, first):
+    factories.grant(world.project, gpus=16, starts_at=noon, ends_at=noon + 60 * DAY)
+    pair = [lend(world, gpus=8, days=10, after=after) for after in (0, 10)]
+    loans.answer_loan(loan=pair[first], by=world.lead, agrees=True)
+
+    with pytest.raises(WrongState):
+        loans.answer_loan(loan=pair[1 - first], by=world.lead, agrees=True)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("noon")
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("after", [1, 10])
+def test_of_two_exceptions_proposed_side_by_side_one_is_the_renewal(world, noon, first, after):
+    policy(world, "exception", "chief-scientist")
+    starts = (noon + DAY, noon + after * DAY)
+    pair = [
+        exceptions.propose_exception(
+            division=world.research, model=factories.model(), gpus=4, starts_at=start, ends_at=start + 10 * DAY,
+            by=world.chief, reason="The run is due.",
+        )
+        for start in starts
+    ]  # fmt: skip
+    exceptions.sign_exception(exception=pair[first], by=world.chief)
+
+    with pytest.raises(WrongState):
+        exceptions.sign_exception(exception=pair[1 - first], by=world.chief)
