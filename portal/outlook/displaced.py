@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import Q
+from django.utils import timezone
 
 from allocations import capacity, grants, queries
 from allocations.capacity import Booking, Timeline
@@ -44,6 +45,15 @@ def displaced_by(
         return Displaced()
     seen = list(queries.pitches_visible_to(person).filter(pk__in=found).order_by("pk")[:MOST_NAMED])
     return Displaced(seen, len(found) - len(seen))
+
+
+def displaced_by_pitch(pitch: Pitch, *, person: Person) -> Displaced:
+    """What approving the terms on the table of a waiting pitch would push out."""
+    now, model, division = timezone.now(), pitch.terms.model, pitch.project.division
+    free = queries.capacity_of(model, at=now).divisions[division.slug].free
+    return displaced_by(
+        _booking(pitch, now), division=division, model=model, free=free, person=person, but=pitch, at=now
+    )
 
 
 def _booking(row: Pitch, at: datetime) -> Booking:

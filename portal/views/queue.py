@@ -28,6 +28,7 @@ from inventory.models import GpuModel
 from portal.earlier import earlier_of, revised_of
 from portal.forms import SignOffForm
 from portal.outlook import outlook_of_pitch
+from portal.outlook.displaced import displaced_by_pitch
 from portal.pages import KEY_DIGITS, LARGEST_KEY
 from portal.problems import refuse
 from portal.results_shown import results_shown
@@ -70,6 +71,7 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
     decided = row.project.pitches.filter(state__in=[Pitch.State.GRANTED, Pitch.State.DECLINED])
     context = {
         "item": row,
+        "displaced": displaced_by_pitch(row, person=request.user) if row.state in Pitch.SIGNABLE else None,
         "past": decided.select_related("model", "offered_model").order_by("-pk")[:PAST_ROWS],
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
         **results_shown(row),

@@ -114,6 +114,8 @@ class TestPitching:
 
         fits = client.get("/pitches/outlook/", numbers).content.decode()
         too_many = client.get("/pitches/outlook/", numbers | {"ideal_gpus": 20}).content.decode()
+        more_than_all = client.get("/pitches/outlook/", numbers | {"ideal_gpus": 90}).content.decode()
+        upside_down = client.get("/pitches/outlook/", numbers | {"min_gpus": 17}).content.decode()
         nonsense = client.get("/pitches/outlook/", numbers | {"days": "x"})
 
         assert "At the tightest moment 19 are free; 3 would be left." in fits
@@ -121,6 +123,9 @@ class TestPitching:
         assert re.findall(r"<div>(Chief scientist|Research head)", fits) == ["Chief scientist", "Research head"]
         assert "It does not fit as asked." in too_many
         assert "1 short" in too_many
+        assert "Research has only 19 H100." in more_than_all
+        assert ("It fits." in upside_down, "At least 17 is more than the 16 asked for." in upside_down) == (False, True)
+        assert re.findall(r'id="verdict-line"[^>]*><strong>(.*?)</strong>', too_many) == ["It does not fit: 1 short."]
         assert (nonsense.status_code, '<svg class="chart"' in nonsense.content.decode()) == (200, False)
 
     def test_a_withdrawn_pitch_leaves_the_queue(self, client, lab, fleet):
@@ -255,11 +260,31 @@ class TestSigning:
 
         assert "15 do not fit on those days as things stand; up to 5 do." in client.get("/queue/").content.decode()
 
+    def test_the_pitch_page_says_whether_what_lies_on_the_table_fits(self, client, lab, pitch):
+        client.force_login(lab.pitcher)
+        fits = client.get(reverse("pitch", args=[pitch.public_id])).content.decode()
+        factories.grant(lab.project, gpus=14)
+        short = client.get(reverse("pitch", args=[pitch.public_id])).content.decode()
+
+        assert ("It fits." in fits, "It does not fit as asked." in fits) == (True, False)
+        assert ("It fits." in short, "11 short" in short) == (False, True)
+
     def test_a_promise_above_the_share_is_never_a_negative_number(self, client, lab, pitch):
         factories.grant(lab.project, gpus=30)
         client.force_login(lab.head)
 
         assert "11 promised too many" in client.get(reverse("queue")).content.decode()
+
+    def test_what_comes_before_an_answer_names_who_else_wants_these(self, client, lab, pitch):
+        other = factories.submitted(lab.project, lab.pitcher, gpus=8, title="Half signed already")
+        client.force_login(lab.head)
+        address = reverse("queue_history", args=[pitch.public_id])
+        beside = client.get(address, headers={"HX-Request": "true"}).content.decode()
+        Pitch.objects.filter(pk=other.pk).update(ideal_gpus=3, offered_gpus=3, min_gpus=3)
+        fits = client.get(address, headers={"HX-Request": "true"}).content.decode()
+
+        assert ("Also want these H100" in beside, "Also want these H100" in fits) == (True, False)
+        assert "Half signed already" in beside
 
     def test_a_decline_needs_its_reason(self, client, lab, pitch):
         client.force_login(lab.head)
