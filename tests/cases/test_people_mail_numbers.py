@@ -57,7 +57,7 @@ class TestWhenWillMineStart:
         said = self.says(world, client, ideal_gpus=gpus)
 
         assert "It does not fit as asked." in said
-        assert "Nothing says when all of it would fit." in said
+        assert "Research has only 60 H100." in said
         assert "would fit from" not in said
 
     def test_a_signer_reads_the_same_of_a_waiting_one(self, world, client, noon):

@@ -239,6 +239,7 @@
     },
     decline: (row) => {
       if (mark(row, "decline", true)) part(row, "reason").focus();
+      else desk.querySelector("[data-desk-summary]").textContent = desk.querySelector("[data-not-yours]").dataset.notYours;
     },
     open: (row) => {
       const detail = detailOf(row);
