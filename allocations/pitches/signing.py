@@ -12,6 +12,7 @@ from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Person, Pitch, PitchRole, Project, Role, SignOff
 from allocations.models.terms import Terms
+from allocations.notify import page, settle
 from allocations.pitches import terms as table
 from allocations.pitches import verdicts, waitlist, writing
 from allocations.pitches.common import require_state, tell_signers
@@ -96,6 +97,7 @@ def _approve(act: Act, wanted: Terms) -> SignOff:
     signed, event = writing.write_sign_off(act)
     waiting = queries.unsigned_roles(pitch)
     if waiting:
+        settle(page("queue", pitch.public_id), at=signed.at, people={act.by})
         if is_new:
             _tell_the_pitcher(signed, event)
         _tell_the_next(signed, event, waiting, is_new=is_new)
@@ -113,6 +115,7 @@ def _offer(act: Act, signed: SignOff) -> None:
     """All have signed what the pitcher has not accepted beforehand: it is theirs to answer. It promises nothing yet."""
     pitch, now = act.pitch, timezone.now()
     grants.require_room_for(pitch, now=now)
+    settle(page("queue", pitch.public_id), at=signed.at)
     waitlist.close_gap(pitch)
     due_at = calendar.due_after(now, settings.ANSWER_WORKING_DAYS, division=pitch.project.division)
     stamps = {"offered_at": now, "answer_due_at": due_at, "answer_reminded_at": None, "waitlist_rank": None}

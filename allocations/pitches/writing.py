@@ -49,7 +49,6 @@ def write_sign_off(act: Act) -> tuple[SignOff, Event]:
         round=pitch.round, before=act.before, before_gpus=act.before["offered_gpus"], gpus=terms.gpus,
         model=terms.model.name, start_on=terms.start_on, days=terms.days, **act.mandate.said,
     )  # fmt: skip
-    settle(page("queue", pitch.public_id), at=signed.at, people={act.by})
     return signed, event
 
 
