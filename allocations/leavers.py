@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from allocations import deputies, pitches, projects, queries, rules
 from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, one_at_a_time
-from allocations.models import Person, Project, Role
+from allocations.models import Person, Pitch, Project, Role
 from inventory import trail
 
 
@@ -63,10 +63,25 @@ def _require_heirs(person: Person, heirs: list[Person]) -> None:
 
 
 def _hand_over_pitches(person: Person, theirs: queries.Theirs, by: Person, reason: str) -> None:
-    """Each pitch goes to the lead of its project: somebody answers for it, whoever that was agreed with."""
+    """Each pitch goes to the lead of its project, or to another member where the lead has signed it."""
     for pitch in theirs.pitches:
         pitch.project.refresh_from_db()
-        pitches.hand_over_pitch(pitch=pitch, to=pitch.project.lead, by=by, reason=reason)
+        pitches.hand_over_pitch(pitch=pitch, to=_heir(pitch, person), by=by, reason=reason)
+
+
+def _heir(pitch: Pitch, person: Person) -> Person:
+    """Who answers for the pitch. Raises BadTerms when everybody of the project has signed it."""
+    signed = queries.people_of(pitch.sign_offs.filter(undone_at=None)) | {person.pk}
+    lead = pitch.project.lead
+    members = pitch.project.memberships.filter(during__contains=timezone.now(), person__is_active=True)
+    others = [row.person for row in members.select_related("person").order_by("pk")]
+    heir = next((each for each in [lead, *others] if each.pk not in signed), None)
+    if heir is None:
+        raise BadTerms(
+            _("Nobody in %(project)s can answer for %(title)s: add a member, or withdraw it first.")
+            % {"project": pitch.project.name, "title": pitch.title}
+        )
+    return heir
 
 
 def _end_deputyships(theirs: queries.Theirs, by: Person, reason: str) -> None:

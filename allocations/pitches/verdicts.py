@@ -39,6 +39,8 @@ def put_on_waitlist(act: Act, rank: int | None) -> SignOff:
     """
     pitch = act.pitch
     waitlist.require_rank(rank)
+    if rank is not None:
+        waitlist.require_no_own(pitch, act.by)
     if pitch.state == Pitch.State.WAITLISTED:
         raise WrongState(_("This pitch is on the waitlist already; change its rank there."), rank=pitch.waitlist_rank)
     following = terms.next_round(pitch)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from allocations import grants, queries, rules
 from allocations.capacity import Booking
-from allocations.errors import BadTerms
+from allocations.errors import BadTerms, NotAllowed
 from allocations.locks import lock_row, lock_shares, one_at_a_time
 from allocations.models import Person, Pitch
 from allocations.pitches.common import lock_in, tell_signers
@@ -28,6 +28,7 @@ def rank_waitlisted(*, pitch: Pitch, by: Person, rank: int) -> Pitch:
     """
     rules.require(by, "sign_pitch", pitch)
     require_rank(rank)
+    require_no_own(pitch, by)
     lock_in(pitch, WAITLISTED)
     before = pitch.waitlist_rank
     close_gap(pitch)
@@ -44,6 +45,12 @@ def require_rank(rank: int | None) -> None:
     """The rank is one that a list has; None is its end. Raises BadTerms."""
     if rank is not None and rank < 1:
         raise BadTerms(_("The first rank of a waitlist is 1."), field="rank")
+
+
+def require_no_own(pitch: Pitch, by: Person) -> None:
+    """`by` has no pitch on that list: who ranks the others ranks an own one with them. Raises NotAllowed."""
+    if _others(pitch).filter(pitcher=by).exists():
+        raise NotAllowed(_("A pitch of yours is on this waitlist: somebody else ranks it."))
 
 
 def make_room(pitch: Pitch, rank: int | None) -> int:

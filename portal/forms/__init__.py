@@ -12,7 +12,7 @@ from portal.forms.grants import (
 )
 from portal.forms.lending import AnswerLoanForm, ExceptionForm, LoanForm
 from portal.forms.people import LeadForm, LetGoForm, MemberForm
-from portal.forms.pitches import PitchForm, ReasonForm
+from portal.forms.pitches import EmergencyForm, PitchForm, ReasonForm
 from portal.forms.projects import EndProjectForm, ResumeForm, TermsForm, WindDownForm
 from portal.forms.splits import SignSplitForm, SplitForm
 from portal.forms.verdicts import OfferAnswerForm, RankForm, SignOffForm
@@ -23,6 +23,7 @@ __all__ = [
     "AskForm",
     "ChangeForm",
     "DeputyForm",
+    "EmergencyForm",
     "EndDeputyForm",
     "EndGrantForm",
     "EndProjectForm",

@@ -96,6 +96,12 @@ class PitchForm(AskForm):
         return found
 
 
+class EmergencyForm(forms.Form):
+    """Why a pitch is granted at once, by one person alone."""
+
+    reason = reason_field(label=_("What cannot wait"))
+
+
 class ReasonForm(forms.Form):
     """Only a reason."""
 

@@ -19,9 +19,18 @@ from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import GrantChange, ResultCheck, Role
 from allocations.queries.standing import with_gpus
-from portal.forms import AnswerChangeForm, ChangeForm, ExtensionForm, ReasonForm, ResultForm, SignChangeForm
+from portal.forms import (
+    AnswerChangeForm,
+    ChangeForm,
+    EmergencyForm,
+    ExtensionForm,
+    ReasonForm,
+    ResultForm,
+    SignChangeForm,
+)
 from portal.problems import refuse
 from portal.views.grants import page_of
+from portal.views.pitch_page import page_of as pitch_page
 
 
 def _answer(
@@ -145,8 +154,17 @@ def grant_result(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def pitch_emergency(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The pitch is granted at once; others ratify it in time or it ends by itself."""
     pitch = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
-    form = ReasonForm(request.POST)
-    reason = form.cleaned_data["reason"] if form.is_valid() else ""
-    grant = emergencies.grant_emergency(pitch=pitch, by=request.user, reason=reason)
-    messages.success(request, _("Granted. It ends by itself unless it is ratified in time."))
-    return redirect("grant", grant.public_id)
+    rules.require(request.user, "grant_emergency", pitch)
+    form = EmergencyForm(request.POST, prefix="emergency")
+    status = 422
+    if form.is_valid():
+        try:
+            grant = emergencies.grant_emergency(pitch=pitch, by=request.user, reason=form.cleaned_data["reason"])
+            messages.success(request, _("Granted. It ends by itself unless it is ratified in time."))
+            return redirect("grant", grant.public_id)
+        except NotAllowed:
+            raise
+        except AllocationsError as refusal:
+            status = refuse(form, refusal)
+            pitch.refresh_from_db()
+    return render(request, "pitches/detail.html", pitch_page(request, pitch, emergency_form=form), status=status)

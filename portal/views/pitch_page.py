@@ -8,7 +8,7 @@ from allocations import queries, rules
 from allocations.models import Grant, Person, Pitch
 from allocations.queries.standing import with_gpus
 from portal.earlier import earlier_of, revised_of
-from portal.forms import OfferAnswerForm, RankForm, ReasonForm
+from portal.forms import EmergencyForm, OfferAnswerForm, RankForm, ReasonForm
 from portal.outlook import outlook_of_pitch
 from portal.views.pitch_story import story_of
 
@@ -24,6 +24,7 @@ def page_of(
     form: ReasonForm | None = None,
     offer_form: OfferAnswerForm | None = None,
     rank_form: RankForm | None = None,
+    emergency_form: EmergencyForm | None = None,
 ) -> dict[str, Any]:
     """The context of the page; the forms are those that somebody has filled in."""
     person = request.user
@@ -41,6 +42,7 @@ def page_of(
         "may_edit": row.state in WRITABLE and rules.can(person, "edit_pitch", row),
         "may_withdraw": is_open and rules.can(person, "withdraw_pitch", row),
         "may_emergency": row.state in Pitch.SIGNABLE and rules.can(person, "grant_emergency", row),
+        "emergency_form": emergency_form or EmergencyForm(prefix="emergency"),
         "mandates": queries.mandates_to_sign(queries.load_signatures(row), person),
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=person, but=row),
         "revised": revised_of(row),

@@ -38,6 +38,22 @@ def order() -> list[tuple[str, int]]:
 
 @pytest.mark.usefixtures("noon")
 class TestRanks:
+    def test_whoever_has_a_pitch_on_the_list_ranks_nobody_there(self, world):
+        """A signer who moves the others behind moves an own pitch forward."""
+        (other,) = listed(world, "A")
+        own = submit(world, by=world.ops, title="Own")
+        put(world, own)
+        own.pitcher = world.chief
+        own.save()
+
+        with pytest.raises(NotAllowed):
+            pitches.rank_waitlisted(pitch=other, by=world.chief, rank=2)
+        with pytest.raises(NotAllowed):
+            put(world, submit(world, title="B"), rank=1)
+        pitches.rank_waitlisted(pitch=other, by=world.head, rank=2)
+
+        assert order() == [("Own", 1), ("A", 2)]
+
     def test_one_signer_puts_a_pitch_at_the_end(self, world):
         listed(world, "A", "B")
 
