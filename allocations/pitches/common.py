@@ -38,6 +38,12 @@ def tell_signers(
     )
 
 
+def show(pitch: Pitch, row: Pitch) -> None:
+    """`pitch` shows what the locked and written `row` shows, without asking the database again."""
+    for field in Pitch._meta.concrete_fields:
+        setattr(pitch, field.attname, getattr(row, field.attname))
+
+
 def lock_in(pitch: Pitch, *states: Pitch.State) -> None:
     """The row is locked and in one of the states; raises WrongState, Stale when it was in one as `pitch` shows it."""
     seen = pitch.state

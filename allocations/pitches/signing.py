@@ -15,7 +15,7 @@ from allocations.models.terms import Terms
 from allocations.notify import page, settle
 from allocations.pitches import terms as table
 from allocations.pitches import verdicts, waitlist, writing
-from allocations.pitches.common import require_state, tell_signers
+from allocations.pitches.common import require_state, show, tell_signers
 from allocations.pitches.writing import Act
 from inventory.models import Event, GpuModel
 
@@ -60,20 +60,15 @@ def sign_off(
     is_as_seen = (gpus, model, start_on, days) == (None, None, None, None)
     repeated = _same_answer(row, by, role, verdict, round, None if is_as_seen else wanted)
     if repeated:
-        _show(pitch)
+        show(pitch, row)
         return repeated
     require_state(row, pitch.state, *Pitch.SIGNABLE)
     with queries.one_look(anew=True):  # the first that is asked in it comes after the last lock
         mandate = turns.require_turn(row, by, role, round)
         row.project = Project.objects.select_related("division", "lead").get(pk=row.project_id)
         signed = _answer(Act(row, by, mandate, verdict, reason, writing.standing_of(row)), wanted, rank)
-    _show(pitch)
+    show(pitch, row)
     return signed
-
-
-def _show(pitch: Pitch) -> None:
-    """The caller's pitch shows how it stands now."""
-    pitch.refresh_from_db(from_queryset=Pitch.objects.select_related(*Pitch.LASTING))
 
 
 def _answer(act: Act, wanted: Terms, rank: int | None) -> SignOff:

@@ -44,7 +44,8 @@ class Marks:
     @property
     def kept(self) -> dict[str, Any]:
         """The marks as a scenario keeps them: what is taken and ended, ranks and numbers; no reasons, no roles."""
-        return {"taken": list(self.taken), "ended": sorted(self.ended), "ranks": self.ranks, "gpus": self.gpus}
+        kept = {"ranks": _holdable(self.ranks), "gpus": _holdable(self.gpus)}
+        return {"taken": list(self.taken), "ended": sorted(self.ended), **kept}
 
     @classmethod
     def from_kept(cls, kept: dict[str, Any]) -> Self:
@@ -68,9 +69,14 @@ class Marks:
 
 
 def _by_key(typed: QueryDict, prefix: str) -> dict[str, str]:
-    """No text that a database cannot hold, and none for what is no pitch."""
-    named = {name.removeprefix(prefix): typed[name].replace("\0", "") for name in typed if name.startswith(prefix)}
+    """None for what is no pitch."""
+    named = {name.removeprefix(prefix): typed[name] for name in typed if name.startswith(prefix)}
     return {key: text for key, text in named.items() if _is_uuid(key)}
+
+
+def _holdable(texts: dict[str, str]) -> dict[str, str]:
+    """Without the one letter that the database cannot hold."""
+    return {key: text.replace("\0", "") for key, text in texts.items()}
 
 
 def _seen(values: list[str]) -> dict[str, Seen]:

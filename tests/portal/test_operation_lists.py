@@ -37,7 +37,7 @@ def _rows(lab, count: int) -> None:
 
 
 ADDRESSES = [
-    ("/reshuffle/", 22),
+    ("/reshuffle/", 21),
     ("/fleet/", 6),
     ("/fleet/?as=table", 9),
     ("/fleet/tiles.json", 4),

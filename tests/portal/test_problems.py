@@ -16,6 +16,7 @@ EXPECTED = {
     "BadTerms": (422, "bad_terms"),
     "WrongState": (409, "wrong_state"),
     "Stale": (409, "stale"),
+    "OverQuota": (409, "over_quota"),
     "OverShare": (409, "over_share"),
     "OverCapacity": (409, "over_capacity"),
     "Uncovered": (409, "uncovered"),
