@@ -216,7 +216,7 @@ def split_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The person's signature is under the split, in the role whose field was pressed."""
     row = get_object_or_404(queries.splits_visible(), public_id=public_id)
     form = SignSplitForm(request.POST)
-    role = Role.objects.filter(slug=form.cleaned_data["role"] if form.is_valid() else "").first()
+    role = get_object_or_404(Role, slug=form.cleaned_data["role"] if form.is_valid() else "")
     decisions.sign_split(split=row, by=request.user, role=role)
     row.refresh_from_db()
     if row.state == Split.State.SIGNED:
@@ -275,7 +275,7 @@ def exception_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The person's signature is under the exception, in the role whose field was pressed."""
     row = get_object_or_404(SplitException.objects.select_related("model", "division"), public_id=public_id)
     form = SignSplitForm(request.POST)
-    role = Role.objects.filter(slug=form.cleaned_data["role"] if form.is_valid() else "").first()
+    role = get_object_or_404(Role, slug=form.cleaned_data["role"] if form.is_valid() else "")
     above.sign_exception(exception=row, by=request.user, role=role)
     messages.success(request, _("Signed."))
     return redirect("split")

@@ -1,10 +1,8 @@
-"""An emergency on the pitch page keeps what was typed when refused; a split is signed without naming a role."""
+"""An emergency on the pitch page keeps what was typed when it is refused."""
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
-from allocations import splits
 from allocations.models import Grant
 from tests import factories
 
@@ -45,12 +43,3 @@ def test_with_one_it_is_granted_by_a_decider_only(client, lab, pitch):
         found.append(client.post(address, typed).status_code)
 
     assert (found, Grant.objects.get().is_emergency) == ([403, 404, 302], True)
-
-
-def test_a_signature_under_a_split_needs_no_named_role(client, lab, pitch):
-    row = splits.propose_split(by=lab.ceo, starts_at=timezone.now(), percents={"": {"research": 50}})
-    client.force_login(lab.ceo)
-
-    answer = client.post(reverse("split_sign", args=[row.public_id]), {})
-
-    assert (answer.status_code, row.signatures.get().person) == (302, lab.ceo)

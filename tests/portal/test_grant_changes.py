@@ -143,7 +143,7 @@ class TestEmergency:
         address = f"/pitches/{pitch.public_id}/"
         assert "Grant as an emergency" in page("chief-scientist", address).content.decode()
         assert "Grant as an emergency" not in page("lead", address).content.decode()
-        answer = post("chief-scientist", f"{address}emergency/", reason="The paper is due.")
+        answer = post("chief-scientist", f"{address}emergency/", **{"emergency-reason": "The paper is due."})
 
         row = Grant.objects.get(is_emergency=True)
         assert answer.url == path(row)
@@ -155,7 +155,10 @@ class TestEmergency:
     def test_without_a_reason_nothing_is_granted(self, post, lab, grant):
         pitch = factories.submitted(lab.project, lab.pitcher)
 
-        assert post("chief-scientist", f"/pitches/{pitch.public_id}/emergency/", reason=" ").status_code == 422
+        assert (
+            post("chief-scientist", f"/pitches/{pitch.public_id}/emergency/", **{"emergency-reason": " "}).status_code
+            == 422
+        )
         assert not Grant.objects.filter(is_emergency=True).exists()
 
     def test_ratified_it_says_so(self, page, lab, grant):
