@@ -59,6 +59,22 @@ def test_a_requester_declines_one_with_a_reason(visit, lab, offered):
     assert (offered.state, offered.offered_gpus) == ("submitted", 30)
 
 
+def test_a_letter_typed_right_after_the_key_is_no_other_answer(visit, lab, offered):
+    """In the same task, before the browser has told that the form is open: "a" would accept the offer."""
+    with visit(lab.pitcher) as session:
+        session.page.goto(f"/pitches/{offered.public_id}/")
+        session.page.evaluate("""() => {
+            const key = (name) => new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true });
+            document.body.dispatchEvent(key("d"));
+            document.activeElement.dispatchEvent(key("a"));
+        }""")
+        expect(session.page.get_by_role("button", name="Decline these terms")).to_be_visible()
+        still(session.page)
+
+    offered.refresh_from_db()
+    assert offered.state == "offered"
+
+
 @pytest.mark.parametrize("answer", ["Approve 30", "Decline"])
 def test_approve_and_decline_are_in_reach_of_a_thumb(visit, lab, rows, answer):
     with visit(lab.chief, phone=True) as session:

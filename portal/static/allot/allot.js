@@ -12,7 +12,13 @@
       element.focus();
     } else {
       element.click();
+      // At once: the toggle event comes later, and a letter typed meanwhile would be another answer's key.
+      if (element.matches("summary")) fieldOf(element.parentElement)?.focus();
     }
+  }
+
+  function fieldOf(disclosed) {
+    return disclosed.open ? disclosed.querySelector("textarea, input:not([type=hidden])") : null;
   }
 
   function showKeys() {
@@ -74,7 +80,8 @@
       for (const other of event.target.parentElement.querySelectorAll(":scope > .disclose[open]")) {
         if (other !== event.target) other.open = false;
       }
-      event.target.querySelector("textarea, input:not([type=hidden])")?.focus();
+      const field = fieldOf(event.target);
+      if (!event.target.contains(document.activeElement) || document.activeElement.matches("summary")) field?.focus();
     }
   }, true);
 
