@@ -91,7 +91,8 @@ def test_a_wrong_token_and_a_strangers_certificate_are_faults_by_name(tmp_path):
 
 
 @pytest.mark.django_db
-def test_ports_are_counted_from_the_base_and_kept():
+def test_ports_are_counted_from_the_base_and_kept(monkeypatch):
+    monkeypatch.setattr(simulated, "_is_free", lambda _port: True)  # whatever else runs on this machine
     declared("kept", address="https://127.0.0.1:18001")
     declared("first", "second")
 
