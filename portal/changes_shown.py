@@ -63,7 +63,7 @@ def _shown(change: GrantChange, person: Person, mandates: list[queries.Mandate],
     barred = queries.barred_from(change) | queries.people_of(signed.values())
     free = [each for each in mandates if is_open and person.pk not in barred and each.holder.pk not in barred]
     mine = {each.role.pk: each for each in reversed(free) if each.role.pk not in signed}
-    is_answered = change.kind in (GrantChange.Kind.SHRINK, GrantChange.Kind.END)
+    is_answered = change.kind in GrantChange.LEAD_IS_HEARD
     is_ratification = change.kind == GrantChange.Kind.RATIFY
     return ShownChange(
         change=change,

@@ -13,7 +13,6 @@ from django.utils.translation import ngettext
 from allocations import queries, rules
 from allocations.models import GrantChange, Loan, Person, Pitch, Project, ResultCheck, Role, Split
 
-LEAD_IS_HEARD = (GrantChange.Kind.SHRINK, GrantChange.Kind.END)
 WAITING_ROWS = 8  # what a person can take in at once; the queue has the rest
 
 
@@ -134,15 +133,16 @@ def _needs(person: Person) -> list[Waiting]:
 def _changes(person: Person) -> list[Waiting]:
     """Changes of grants to sign, and those on which the lead has not been heard."""
     to_sign = GrantChange.objects.filter(pk__in=queries.changes_waiting_for(person).order_by().values("pk"))
-    heard = GrantChange.objects.filter(
-        grant__project__lead=person, state=GrantChange.State.ASKED, lead_answer="", kind__in=LEAD_IS_HEARD
-    )
-    rows = (to_sign | heard).select_related("grant__project", "grant__model").order_by("pk")
+    rows = (to_sign | queries.changes_unheard(person)).select_related("grant__project", "grant__model").order_by("pk")
     return [_change(change, _("Answer") if _is_heard(change, person) else _("Sign")) for change in rows[:WAITING_ROWS]]
 
 
 def _is_heard(change: GrantChange, person: Person) -> bool:
-    return change.kind in LEAD_IS_HEARD and change.grant.project.lead_id == person.pk and not change.lead_answer
+    return (
+        change.kind in GrantChange.LEAD_IS_HEARD
+        and change.grant.project.lead_id == person.pk
+        and not change.lead_answer
+    )
 
 
 def _change(change: GrantChange, button: str) -> Waiting:

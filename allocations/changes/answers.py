@@ -22,7 +22,7 @@ def answer_change(*, change: GrantChange, by: Person, answer: str, reason: str =
         raise BadTerms(_("Agree or object."), field="answer")
     if answer == GrantChange.LeadAnswer.OBJECTS and not reason.strip():
         raise BadTerms(_("Say why: those who sign read it."), field="reason")
-    if change.kind not in (GrantChange.Kind.SHRINK, GrantChange.Kind.END):
+    if change.kind not in GrantChange.LEAD_IS_HEARD:
         raise WrongState(_("The lead answers a smaller grant or an end."))
     lock_asked(change)
     if (change.lead_answer, change.lead_reason) == (answer, reason.strip()):

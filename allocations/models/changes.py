@@ -40,6 +40,9 @@ class GrantChange(models.Model):
         State.WITHDRAWN: set(),
     }
 
+    # Nobody asks for these in the project's own interest: the lead answers, and who proposes may sign.
+    LEAD_IS_HEARD = (Kind.SHRINK, Kind.END)
+
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
     grant = models.ForeignKey(Grant, models.PROTECT, related_name="changes")
     kind = models.CharField(_("kind"), max_length=6, choices=Kind)

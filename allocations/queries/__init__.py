@@ -99,6 +99,7 @@ from allocations.queries.roster import (
 )
 from allocations.queries.signers import (
     barred_from,
+    changes_unheard,
     changes_waiting_for,
     due_by_policies,
     roles_for_change,
@@ -146,6 +147,7 @@ __all__ = [
     "build_snapshot",
     "capacities_of",
     "capacity_of",
+    "changes_unheard",
     "changes_waiting_for",
     "coming_splits",
     "counts_of",

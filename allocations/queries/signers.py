@@ -56,6 +56,12 @@ def changes_waiting_for(person: Person) -> QuerySet[GrantChange]:
     return rows.select_related("grant__project__division", "grant__model", "asked_by").order_by("pk")
 
 
+def changes_unheard(person: Person) -> QuerySet[GrantChange]:
+    """Changes that wait for signatures and on which the person, who leads the project, has not been heard."""
+    rows = GrantChange.objects.filter(state=GrantChange.State.ASKED, kind__in=GrantChange.LEAD_IS_HEARD)
+    return rows.filter(grant__project__lead=person, lead_answer="")
+
+
 def barred_from(change: GrantChange) -> set[int]:
     """The pks of those who may not sign: who asked for more for itself, whose pitch it was, who granted an emergency.
 
@@ -63,7 +69,7 @@ def barred_from(change: GrantChange) -> set[int]:
 
     Somebody who proposes to make a grant smaller or to end it asks nothing for itself and may sign.
     """
-    if change.kind in (GrantChange.Kind.SHRINK, GrantChange.Kind.END):
+    if change.kind in GrantChange.LEAD_IS_HEARD:
         return set()
     pitch = change.grant.pitch
     aside = {pitch.pitcher_id, *(each.person_id for each in pitch.recusals.all())} if pitch else set()

@@ -70,11 +70,6 @@ class Outlook:
         return self.min_gpus > self.gpus
 
     @property
-    def minimum_fits(self) -> bool:
-        """Whether at least the minimum fits."""
-        return self.free_gpus >= self.min_gpus
-
-    @property
     def free_after_gpus(self) -> int:
         """What would be left at the tightest instant."""
         return self.free_gpus - self.gpus

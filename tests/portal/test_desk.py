@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from allocations import pitches
 from allocations.models import Grant, Pitch, SignOff
 from portal.views.desk import MOST_DECIDED
 from tests import factories
@@ -324,6 +325,19 @@ class TestMinutes:
         answers = [client.get(f"/desk/{page}?{days}") for page in ("minutes/", "minutes.md")]
 
         assert [answer.status_code for answer in answers] == [status, status]
+
+    @pytest.mark.parametrize(
+        ("verdict", "words"), [("changes", "asked for changes"), ("waitlist", "put on the waitlist")]
+    )
+    def test_the_minutes_call_no_other_answer_an_approval(self, client, lab, three, verdict, words):
+        pitches.sign_off(
+            pitch=three[0], by=lab.chief, role=lab.role("chief-scientist"), verdict=verdict, round=1, reason="Later."
+        )
+        client.force_login(lab.chief)
+
+        for page in ("minutes/", "minutes.md"):
+            text = client.get(f"/desk/{page}").content.decode()
+            assert (words in text, "approved" in text) == (True, False)
 
     def test_minutes_of_another_day_are_empty(self, client, lab, three):
         client.force_login(lab.chief)
