@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from allocations.asks.details import check_answered, details_of, questions_for
 from allocations.errors import BadTerms
 from allocations.models import Pitch, Project
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 
 MOST_GPUS = 1_000_000  # several times the largest cluster that anybody has announced: more is a slip of the keyboard
 LATEST_START_DAYS = LONGEST_DAYS  # as far ahead as a promise may last: nobody knows the fleet after that

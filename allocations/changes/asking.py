@@ -12,7 +12,7 @@ from allocations.changes.effects import let_go
 from allocations.errors import BadTerms, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Grant, GrantChange, Person, Policy, Project
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory import trail
 
 DAY_S = 86_400

@@ -9,7 +9,7 @@ from allocations.asks import MOST_ALTERNATIVES, TITLE_LIMIT, Alternative, Detail
 from allocations.imports.findings import Findings
 from allocations.imports.matching import models_meant
 from allocations.imports.read import PitchRow
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 
 LONGEST_TEXT = 4000  # as in the forms

@@ -10,18 +10,8 @@ from allocations.models.asks import (
     ResultCheck,
 )
 from allocations.models.changes import ChangeSignOff, GrantChange
-from allocations.models.decisions import (
-    Grant,
-    Pitch,
-    PitchRole,
-    Recusal,
-    Share,
-    SignOff,
-    Split,
-    SplitLine,
-    SplitSignature,
-)  # fmt: skip
-from allocations.models.lending import ExceptionSignature, Loan, SplitException, SplitWeight
+from allocations.models.grants import Grant, GrantSize
+from allocations.models.lending import ExceptionSignature, Loan, LoanSignature, SplitException
 from allocations.models.outbox import Notice, NoticePreference, OutboxMessage
 from allocations.models.people import (
     Deputy,
@@ -34,15 +24,17 @@ from allocations.models.people import (
     RoleHolder,
     signed_name,
 )
+from allocations.models.pitches import ConflictOfInterest, Pitch, PitchRole, Recusal, SignOff
 from allocations.models.plans import Assignment, Holding, Move, Plan, PlanStep, Target
 from allocations.models.policies import Policy, PolicyRole
 from allocations.models.sittings import HeadCount, Holiday, LastLook, Scenario
+from allocations.models.splits import Share, Split, SplitLine, SplitSignature, SplitWeight
 
 __all__ = [
-    "Answer", "Assignment", "ChangeSignOff", "Deputy", "Division", "ExceptionSignature", "Grant", "GrantChange",
-    "HeadCount", "Holding", "Holiday", "LastLook", "Loan", "Membership", "Move", "Notice", "NoticePreference",
-    "Opened", "OutboxMessage", "Person", "Pitch", "PitchAlternative", "PitchLink", "PitchRevision", "PitchRole",
-    "Plan", "PlanStep", "Policy", "PolicyRole", "Project", "ProjectTerms", "Question", "Recusal", "ResultCheck",
-    "Role", "RoleHolder", "Scenario", "Share", "SignOff", "Split", "SplitException", "SplitLine",
-    "SplitSignature", "SplitWeight", "Target", "signed_name",
+    "Answer", "Assignment", "ChangeSignOff", "ConflictOfInterest", "Deputy", "Division", "ExceptionSignature",
+    "Grant", "GrantChange", "GrantSize", "HeadCount", "Holding", "Holiday", "LastLook", "Loan", "LoanSignature",
+    "Membership", "Move", "Notice", "NoticePreference", "Opened", "OutboxMessage", "Person", "Pitch",
+    "PitchAlternative", "PitchLink", "PitchRevision", "PitchRole", "Plan", "PlanStep", "Policy", "PolicyRole",
+    "Project", "ProjectTerms", "Question", "Recusal", "ResultCheck", "Role", "RoleHolder", "Scenario", "Share",
+    "SignOff", "Split", "SplitException", "SplitLine", "SplitSignature", "SplitWeight", "Target", "signed_name",
 ]  # fmt: skip

@@ -5,8 +5,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Grant, Pitch
+from allocations.models.grants import Grant
 from allocations.models.people import Division, Person
+from allocations.models.pitches import Pitch
 from inventory.models import GpuModel
 
 

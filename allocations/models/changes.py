@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Grant
-from allocations.models.people import Person, Role, signed_name
+from allocations.models.grants import Grant
+from allocations.models.people import Person, Role, Signature
 from allocations.models.states import StateQuerySet, new_public_id
 
 
@@ -87,7 +87,7 @@ class GrantChange(models.Model):
         return f"{self.get_kind_display()}: {self.grant}"
 
 
-class ChangeSignOff(models.Model):
+class ChangeSignOff(Signature):
     """One role's answer to a change of a grant; written by `allocations.changes`, never changed."""
 
     class Verdict(models.TextChoices):
@@ -95,15 +95,10 @@ class ChangeSignOff(models.Model):
         DECLINE = "decline", _("declined")
 
     change = models.ForeignKey(GrantChange, models.PROTECT, related_name="sign_offs")
-    role = models.ForeignKey(Role, models.PROTECT, related_name="+")
-    person = models.ForeignKey(Person, models.PROTECT, related_name="+")
-    deputy_for = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+")
     verdict = models.CharField(_("verdict"), max_length=8, choices=Verdict)
     reason = models.TextField(_("reason"), blank=True)
-    at = models.DateTimeField(_("at"))
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(Signature.Meta):
         constraints = [
             models.UniqueConstraint(name="change_signed_once_a_role", fields=["change", "role"]),
             models.UniqueConstraint(name="change_signed_once_a_person", fields=["change", "person"]),
@@ -112,8 +107,3 @@ class ChangeSignOff(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.verdict}"
-
-    @property
-    def signer(self) -> str:
-        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
-        return signed_name(self.person, self.deputy_for)

@@ -1,31 +1,14 @@
-"""What stands beside the signed split: exceptions above it, loans between projects, weights between models."""
+"""What stands beside the signed split: exceptions above it, and loans between projects."""
 
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Grant, Pitch, Split
-from allocations.models.people import Division, Person, Project, Role, signed_name
+from allocations.models.grants import Grant
+from allocations.models.people import Division, Person, Project, Role, Signature
+from allocations.models.pitches import Pitch
 from allocations.models.states import StateQuerySet, new_public_id
 from inventory.models import GpuModel
-
-
-class SplitWeight(models.Model):
-    """What a GPU-hour of a model counts against those of the others; signed with the split."""
-
-    split = models.ForeignKey(Split, models.CASCADE, related_name="weights")
-    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="+")
-    weight = models.DecimalField(_("weight"), max_digits=6, decimal_places=3)
-
-    class Meta:
-        ordering = ["model__name"]
-        constraints = [
-            models.UniqueConstraint(name="split_weight_once", fields=["split", "model"]),
-            models.CheckConstraint(name="split_weight_positive", condition=Q(weight__gt=0)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.model}: {self.weight}"
 
 
 class SplitException(models.Model):
@@ -75,35 +58,23 @@ class SplitException(models.Model):
         return f"{self.division}: {self.gpus} x {self.model}"
 
 
-class ExceptionSignature(models.Model):
+class ExceptionSignature(Signature):
     """One role's signature under an exception; written by `allocations.exceptions`."""
 
     exception = models.ForeignKey(SplitException, models.PROTECT, related_name="signatures")
-    role = models.ForeignKey(Role, models.PROTECT, related_name="+")
-    person = models.ForeignKey(Person, models.PROTECT, related_name="+")
-    deputy_for = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+")
-    at = models.DateTimeField(_("at"))
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(Signature.Meta):
         constraints = [
             models.UniqueConstraint(name="exception_signed_once_a_role", fields=["exception", "role"]),
             models.UniqueConstraint(name="exception_signed_once_a_person", fields=["exception", "person"]),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.role}"
-
-    @property
-    def signer(self) -> str:
-        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
-        return signed_name(self.person, self.deputy_for)
-
 
 class Loan(models.Model):
     """GPUs of a model that one project lends to another until a day, or every night; written by `allocations.loans`.
 
-    It holds once the lender's lead has agreed, and then has a `grant` of the borrower. A nightly one (`daily_from`,
+    It holds once the lender's lead has agreed and every role has signed, and then has a `grant` of the borrower. A
+    nightly one (`daily_from`,
     `daily_until`: clock times of the site, may cross midnight) was agreed once for all its nights.
     """
 
@@ -145,6 +116,10 @@ class Loan(models.Model):
     answer_reason = models.TextField(_("reason of the answer"), blank=True)
     reminded_at = models.DateTimeField(_("reminded of the return at"), null=True, blank=True)
     returned_at = models.DateTimeField(_("returned at"), null=True, blank=True)
+    roles = models.ManyToManyField(
+        Role, related_name="+", blank=True, verbose_name=_("roles that must sign"),
+        help_text=_("none, or those who sign the split where it renews another one"),
+    )  # fmt: skip
 
     objects = StateQuerySet.as_manager()
 
@@ -168,3 +143,15 @@ class Loan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.gpus} x {self.model}: {self.lender} to {self.borrower}"
+
+
+class LoanSignature(Signature):
+    """One role's signature under the renewal of a loan; written by `allocations.loans`."""
+
+    loan = models.ForeignKey(Loan, models.PROTECT, related_name="signatures")
+
+    class Meta(Signature.Meta):
+        constraints = [
+            models.UniqueConstraint(name="loan_signed_once_a_role", fields=["loan", "role"]),
+            models.UniqueConstraint(name="loan_signed_once_a_person", fields=["loan", "person"]),
+        ]

@@ -34,6 +34,27 @@ def signed_name(person: Person, deputy_for: Person | None) -> str:
     return gettext("%(deputy)s for %(principal)s") % {"deputy": person.name, "principal": deputy_for.name}
 
 
+class Signature(models.Model):
+    """One role's answer under something that several sign; `deputy_for` where the person stood in for somebody."""
+
+    role = models.ForeignKey("Role", models.PROTECT, related_name="+")
+    person = models.ForeignKey(Person, models.PROTECT, related_name="+")
+    deputy_for = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+")
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        abstract = True
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.role}"
+
+    @property
+    def signer(self) -> str:
+        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
+        return signed_name(self.person, self.deputy_for)
+
+
 class Division(models.Model):
     """A part of the lab with a share of the fleet; written by admins."""
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Grant
+from allocations.models.grants import Grant
 from allocations.models.people import Person, Project
 from allocations.models.states import StateQuerySet, new_public_id
 from inventory.models import Gpu, Survey

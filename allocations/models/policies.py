@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import Pitch
 from allocations.models.people import Division, Role
+from allocations.models.pitches import Pitch
 
 
 class Policy(models.Model):

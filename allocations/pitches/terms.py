@@ -9,7 +9,7 @@ from allocations import asks, grants
 from allocations.days import day_of
 from allocations.errors import BadTerms
 from allocations.models import Pitch, SignOff
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from allocations.models.terms import Terms
 from inventory.models import GpuModel
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from allocations.asks import MOST_ALTERNATIVES, Alternative
 from allocations.models import Project
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 from portal.forms.fields import day_field
 

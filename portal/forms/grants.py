@@ -4,7 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from allocations.models import ChangeSignOff, GrantChange, ResultCheck
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from portal.forms.fields import day_field, reason_field, text_field
 
 MOST_GPUS = 2**31 - 1  # of the column; what fits is for the service to say

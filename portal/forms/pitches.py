@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from allocations.asks import Details
 from allocations.models import Project
-from allocations.models.decisions import Pitch
+from allocations.models.pitches import Pitch
 from portal.forms.asking import AskForm
 from portal.forms.details import (
     LABEL,

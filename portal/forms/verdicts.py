@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 from portal.forms.asking import MOST_GPUS
 from portal.forms.fields import day_field, reason_field

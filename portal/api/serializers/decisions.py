@@ -6,7 +6,7 @@ from rest_framework import serializers
 from allocations import queries
 from allocations.days import FIRST_DAY, LAST_DAY
 from allocations.models import Pitch, Project, Question, SignOff, Split
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 
 LONGEST_TEXT = 4000  # as in the forms

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from allocations.models import ChangeSignOff, Division, GrantChange, Loan, Project, ResultCheck, SplitException
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 
 LONGEST_TEXT = 4000  # as in the forms

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from allocations.models import SignOff
-from allocations.models.decisions import LONGEST_DAYS
+from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
 from portal.api.serializers.decisions import LONGEST_TEXT, MOST_GPUS, REACHABLE
 

@@ -1,31 +1,19 @@
-"""Decisions: pitches and their sign-offs, the split and its two signatures, grants."""
+"""Pitches: what is asked for, who must sign, and what they answered."""
 
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from allocations.models.people import Division, Person, Project, Role, signed_name
+from allocations.models.people import Person, Project, Role, signed_name
 from allocations.models.states import StateQuerySet, new_public_id
 from allocations.models.terms import EveryManager, StandingManager, Terms
 from inventory.models import GpuModel
 
 LONGEST_DAYS = 730  # two years; nobody promises hardware beyond its depreciation
-
-
-class Share(models.Model):
-    """A division's share of a GPU model: no number in it, the one row that promises against that share lock."""
-
-    division = models.ForeignKey(Division, models.PROTECT, related_name="shares")
-    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="shares")
-
-    class Meta:
-        ordering = ["pk"]
-        constraints = [models.UniqueConstraint(name="share_once", fields=["division", "model"])]
-
-    def __str__(self) -> str:
-        return f"{self.division}: {self.model}"
 
 
 class Pitch(models.Model):
@@ -306,147 +294,34 @@ class Recusal(models.Model):
         return f"{self.person}: {self.pitch}"
 
 
-class Split(models.Model):
-    """How the fleet is shared between the divisions from an instant on; written by `allocations.splits`.
+class ConflictOfInterest(models.Model):
+    """Somebody who signs nothing of a project while it lasts, and why; written by `recusals`.
 
-    In force is the signed split with the latest `starts_at` that has come; of two on one instant the one signed later.
-    """
-
-    class State(models.TextChoices):
-        PROPOSED = "proposed", _("waits for signatures")
-        SIGNED = "signed", _("signed")
-        WITHDRAWN = "withdrawn", _("withdrawn")
-
-    NEXT = {State.PROPOSED: {State.SIGNED, State.WITHDRAWN}, State.SIGNED: set(), State.WITHDRAWN: set()}
-
-    public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
-    starts_at = models.DateTimeField(_("in force from"))
-    reason = models.TextField(_("why"), blank=True)
-    state = models.CharField(_("state"), max_length=9, choices=State, default=State.PROPOSED)
-    proposed_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("proposed by"))
-    proposed_at = models.DateTimeField(_("proposed at"))
-    signed_at = models.DateTimeField(_("signed at"), null=True, blank=True)
-    roles = models.ManyToManyField(Role, related_name="+", verbose_name=_("roles that must sign"))
-
-    objects = StateQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["-pk"]
-        verbose_name = _("split")
-        verbose_name_plural = _("splits")
-        constraints = [
-            models.CheckConstraint(
-                name="split_signed_says_when",
-                condition=Q(state="signed", signed_at__isnull=False) | (~Q(state="signed") & Q(signed_at=None)),
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.starts_at:%Y-%m-%d}"
-
-
-class SplitLine(models.Model):
-    """A division's percent of a GPU model; the line without model is the default. What is left is the reserve."""
-
-    split = models.ForeignKey(Split, models.CASCADE, related_name="lines")
-    division = models.ForeignKey(Division, models.PROTECT, related_name="+")
-    model = models.ForeignKey(GpuModel, models.PROTECT, null=True, blank=True, related_name="+")
-    percent = models.DecimalField(_("percent"), max_digits=5, decimal_places=2)
-
-    class Meta:
-        ordering = ["pk"]
-        constraints = [
-            models.UniqueConstraint(
-                name="split_line_once", fields=["split", "division", "model"], nulls_distinct=False
-            ),
-            models.CheckConstraint(name="split_line_percent", condition=Q(percent__gte=0, percent__lte=100)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.division}: {self.percent} %"
-
-
-class SplitSignature(models.Model):
-    """One role's signature under a split; written by `allocations.splits`."""
-
-    split = models.ForeignKey(Split, models.PROTECT, related_name="signatures")
-    role = models.ForeignKey(Role, models.PROTECT, related_name="+")
-    person = models.ForeignKey(Person, models.PROTECT, related_name="+")
-    deputy_for = models.ForeignKey(Person, models.PROTECT, null=True, blank=True, related_name="+")
-    at = models.DateTimeField(_("at"))
-
-    class Meta:
-        ordering = ["pk"]
-        constraints = [
-            models.UniqueConstraint(name="split_signed_once_a_role", fields=["split", "role"]),
-            models.UniqueConstraint(name="split_signed_once_a_person", fields=["split", "person"]),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.role}"
-
-    @property
-    def signer(self) -> str:
-        """Who signed, and for whom where it was a deputy; `person` and `deputy_for` are worth loading with the row."""
-        return signed_name(self.person, self.deputy_for)
-
-
-class Grant(models.Model):
-    """A promise of whole GPUs of one model to a project from instant to instant; written by `allocations.grants`.
-
-    Promised is not held: until GPUs are assigned to it, it is a need.
+    An open end: until it is taken back. What was signed before it began stays signed.
     """
 
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
-    pitch = models.OneToOneField(Pitch, models.PROTECT, null=True, blank=True, related_name="grant")
-    project = models.ForeignKey(Project, models.PROTECT, related_name="grants", verbose_name=_("project"))
-    model = models.ForeignKey(GpuModel, models.PROTECT, related_name="+", verbose_name=_("GPU model"))
-    gpus = models.PositiveIntegerField(_("GPUs"))
-    whole_nodes = models.BooleanField(_("whole nodes"), default=False)
-    one_island = models.BooleanField(_("one island"), default=False)
-    required_labels = models.JSONField(_("required node labels"), default=dict, blank=True)
-    starts_at = models.DateTimeField(_("from"))
-    ends_at = models.DateTimeField(
-        _("until"), help_text=_("the promised end, or the earlier end that somebody gave it")
-    )
-    issued_by = models.ForeignKey(Person, models.PROTECT, related_name="+", verbose_name=_("issued by"))
-    issued_at = models.DateTimeField(_("issued at"))
-    ended_by = models.ForeignKey(
-        Person, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("ended by")
-    )
-    ended_at = models.DateTimeField(_("ended early at"), null=True, blank=True)
-    undone_pitch = models.ForeignKey(
-        Pitch, models.PROTECT, null=True, blank=True, related_name="undone_grants",
-        help_text=_("whose last signature was undone; the grant was withdrawn with it"),
-    )  # fmt: skip
-    is_emergency = models.BooleanField(_("emergency"), default=False)
-    ratify_by = models.DateTimeField(_("to be ratified by"), null=True, blank=True)
-    ratified_at = models.DateTimeField(_("ratified at"), null=True, blank=True)
-    counts_from = models.CharField(
-        _("its length counts from"), max_length=8, choices=Pitch.CountsFrom, default=Pitch.CountsFrom.START
-    )
-    delivered_at = models.DateTimeField(_("minimum delivered at"), null=True, blank=True)
-    keeps_while_asked = models.BooleanField(
-        _("goes on while an extension waits"), default=False, help_text=_("frozen from the policy")
-    )
+    person = models.ForeignKey(Person, models.PROTECT, related_name="conflicts")
+    project = models.ForeignKey(Project, models.PROTECT, related_name="conflicts")
+    reason = models.TextField(_("reason"))
+    during = DateTimeRangeField(_("during"))
+    declared_by = models.ForeignKey(Person, models.PROTECT, related_name="+")
 
     class Meta:
-        ordering = ["-pk"]
-        verbose_name = _("grant")
-        verbose_name_plural = _("grants")
+        ordering = ["pk"]
+        verbose_name = _("conflict of interest")
+        verbose_name_plural = _("conflicts of interest")
         constraints = [
-            models.CheckConstraint(name="grant_some_gpus", condition=Q(gpus__gte=1)),
-            models.CheckConstraint(name="grant_not_backwards", condition=Q(ends_at__gte=F("starts_at"))),
-            models.CheckConstraint(
-                name="grant_ended_pair",
-                condition=Q(ended_at=None, ended_by=None) | Q(ended_at__isnull=False, ended_by__isnull=False),
+            models.CheckConstraint(name="conflict_has_reason", condition=~Q(reason="")),
+            ExclusionConstraint(
+                name="conflict_declared_once",
+                expressions=[
+                    (F("person"), RangeOperators.EQUAL),
+                    (F("project"), RangeOperators.EQUAL),
+                    (F("during"), RangeOperators.OVERLAPS),
+                ],
             ),
-            models.CheckConstraint(
-                name="grant_emergency_has_deadline", condition=Q(is_emergency=False) | Q(ratify_by__isnull=False)
-            ),
-            models.CheckConstraint(name="grant_undone_has_no_pitch", condition=Q(undone_pitch=None) | Q(pitch=None)),
         ]
-        indexes = [models.Index(name="grant_by_interval", fields=["model", "starts_at", "ends_at"])]
 
     def __str__(self) -> str:
-        return f"{self.gpus} x {self.model} for {self.project}"
+        return f"{self.person}: {self.project}"
