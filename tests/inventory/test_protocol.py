@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inventory.node_agent.protocol import (
+    NOT_REPORTED,
     Applied,
     Eviction,
+    Fault,
     GpuSeen,
     Health,
     Malformed,
@@ -18,17 +20,20 @@ from inventory.node_agent.protocol import (
     Order,
     ProcessSeen,
     Refusal,
+    Settings,
     Value,
     dump_applied,
     dump_health,
     dump_observation,
     dump_order,
     dump_refusal,
+    dump_settings,
     parse_applied,
     parse_health,
     parse_observation,
     parse_order,
     parse_refusal,
+    parse_settings,
 )
 
 GPU = GpuSeen(
@@ -60,8 +65,18 @@ values = st.one_of(
     st.builds(Value, st.none(), texts, st.floats(0, 1e6)),
 )
 processes = st.builds(
-    ProcessSeen, st.integers(1, 2**22), texts, st.floats(0, 2e9), st.none() | st.integers(0, 1_000_000)
+    ProcessSeen,
+    st.integers(1, 2**22),
+    texts,
+    st.floats(0, 2e9),
+    st.none() | st.integers(0, 1_000_000),
+    st.none() | st.integers(0, 2**32 - 2),
+    texts | st.just(""),
+    texts | st.just(""),
+    st.booleans(),
+    st.none() | st.booleans(),
 )
+faults = st.lists(st.builds(Fault, texts, texts | st.just(""), st.floats(0, 2e9)), max_size=2).map(tuple)
 gpus = st.builds(
     GpuSeen,
     texts,
@@ -79,6 +94,16 @@ gpus = st.builds(
     values,
     values,
     st.none() | st.lists(processes, max_size=3).map(tuple),
+    values,
+    values,
+    values,
+    values | st.just(NOT_REPORTED),
+    values,
+    st.none() | st.integers(0, 255),
+    texts | st.just(""),
+    st.booleans(),
+    faults,
+    st.none() | st.lists(st.integers(0, 2**32 - 2), max_size=3).map(tuple),
 )
 orders = st.builds(
     Order,
@@ -97,6 +122,11 @@ orders = st.builds(
         texts,
         st.integers(0, 2**63 - 1),
         st.lists(gpus, max_size=3, unique_by=lambda g: g.uuid).map(tuple),
+        st.sampled_from(["observe", "shadow", "enforce"]),
+        texts | st.just(""),
+        texts | st.just(""),
+        st.none() | st.integers(0, 16),
+        faults,
     )
 )
 def test_an_observation_comes_back_as_it_was_sent(seen):
@@ -106,6 +136,30 @@ def test_an_observation_comes_back_as_it_was_sent(seen):
 @given(orders)
 def test_an_order_comes_back_as_it_was_sent(order):
     assert parse_order(dump_order(order)) == order
+
+
+def test_an_agent_of_the_first_version_is_understood_and_what_it_leaves_out_is_not_reported():
+    raw = json.loads(dump_observation(SEEN)) | {"protocol": 1}
+    for field in ("mode", "agent", "driver", "cards_on_bus", "faults"):
+        del raw[field]
+    for field in ("minor", "serial", "unified_memory", "faults", "open_to"):
+        del raw["gpus"][0][field]
+    for field in ("uid", "name", "job", "zombie", "allowed"):
+        del raw["gpus"][0]["processes"][0][field]
+
+    seen = parse_observation(json.dumps(raw).encode())
+
+    assert seen == SEEN
+    assert seen.gpus[0].energy_j == Value(None, "not_reported", 0.0)
+
+
+@pytest.mark.parametrize("settings", [Settings("shadow"), Settings("enforce", "a-new-token")])
+def test_settings_come_back_as_they_were_sent(settings):
+    assert parse_settings(dump_settings(settings)) == settings
+
+
+def test_a_token_stands_in_no_representation_of_the_settings():
+    assert "secret" not in repr(Settings("enforce", "secret"))
 
 
 def test_answers_come_back_as_they_were_sent():
@@ -175,7 +229,13 @@ def value_with(name: str, **changes) -> bytes:
         (value_with("util_pct", age_s=-1), "gpus[0].values.util_pct.age_s"),
         (value_with("util_pct", age_s=float("nan")), "gpus[0].values.util_pct.age_s"),
         (dump_observation(replace(SEEN, gpus=(GPU, GPU))), "gpus"),
-        (dump_observation(SEEN).replace(b'"protocol":1', b'"protocol":2'), "protocol"),
+        (dump_observation(SEEN).replace(b'"protocol":2', b'"protocol":0'), "protocol"),
+        (dump_observation(SEEN).replace(b'"protocol":2', b'"protocol":"2"'), "protocol"),
+        (dump_observation(SEEN).replace(b'"mode":"enforce"', b'"mode":"hope"'), "mode"),
+        (gpu_with(faults=[{"code": "xid_79", "since_s": -1}]), "gpus[0].faults[0].since_s"),
+        (gpu_with(faults=["xid_79"]), "gpus[0].faults[0]"),
+        (gpu_with(open_to=["ada"]), "gpus[0].open_to"),
+        (gpu_with(minor="0"), "gpus[0].minor"),
         (dump_observation(SEEN).replace(b'"boot_id"', b'"boot"'), "boot_id"),
     ],
 )

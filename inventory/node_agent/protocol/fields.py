@@ -4,7 +4,9 @@ import json
 import re
 from typing import Any
 
-PROTOCOL = 1
+# 1: what a node sees. 2: and its mode, faults, gap-free values, and who uses it; what 1 leaves out is "not reported".
+PROTOCOL = 2
+OLDEST_PROTOCOL = 1
 # PostgreSQL's bigint, where generations and sequences end up.
 LARGEST_INT = 2**63 - 1
 # Longest text that any field of ours needs (a GPU model name has about 40 characters); more is not ours.
@@ -78,6 +80,21 @@ def truth(raw: dict[str, Any], field: str) -> bool:
     raise Malformed(field, "neither true nor false")
 
 
+def optional_text(raw: dict[str, Any], field: str) -> str:
+    """The printable text, "" where the other side does not say it."""
+    return text(raw, field) if raw.get(field) else ""
+
+
+def optional_whole(raw: dict[str, Any], field: str) -> int | None:
+    """The whole number, None where the other side does not say it."""
+    return None if raw.get(field) is None else whole(raw, field)
+
+
+def optional_truth(raw: dict[str, Any], field: str) -> bool | None:
+    """true or false, None where the other side does not say it."""
+    return None if raw.get(field) is None else truth(raw, field)
+
+
 def holder(raw: dict[str, Any], field: str = "holder") -> str:
     """A project's slug, or "" for nobody."""
     value = raw.get(field)
@@ -95,6 +112,7 @@ def listed(raw: dict[str, Any], field: str, most: int) -> list[Any]:
 
 
 def known_protocol(raw: dict[str, Any]) -> None:
-    """Pass if the other side speaks our version."""
-    if raw.get("protocol") != PROTOCOL:
-        raise Malformed("protocol", f"not {PROTOCOL}")
+    """Pass if the other side speaks a version that we know. A newer one adds fields only, which are passed over."""
+    version = raw.get("protocol")
+    if type(version) is not int or version < OLDEST_PROTOCOL:
+        raise Malformed("protocol", f"not {OLDEST_PROTOCOL} or newer")

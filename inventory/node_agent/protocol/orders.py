@@ -1,4 +1,4 @@
-"""What a node is told about one GPU, and what it answers, to and from the wire."""
+"""What a node is told, about one GPU or its own work, and what it answers, to and from the wire."""
 
 from datetime import datetime
 from typing import Any
@@ -7,12 +7,13 @@ from inventory.node_agent.protocol.fields import (
     Malformed,
     holder,
     listed,
+    optional_text,
     read_object,
     text,
     whole,
     write_object,
 )
-from inventory.node_agent.protocol.values import Applied, Eviction, Order, Refusal
+from inventory.node_agent.protocol.values import Applied, Eviction, Mode, Order, Refusal, Settings
 
 # Code of a refusal -> HTTP status. The codes never change; the portal acts on them.
 REFUSAL_STATUS = {
@@ -23,7 +24,11 @@ REFUSAL_STATUS = {
     "older_generation": 409,
     "generation_conflict": 409,
     "gpu_lost": 410,
+    # The node only looks (its own configuration), or lacks what enforcement needs; the detail says what.
+    "observes_only": 409,
+    "not_ready": 409,
 }
+MODES: dict[str, Mode] = {"observe": "observe", "shadow": "shadow", "enforce": "enforce"}
 # A device's access list is one extended attribute, which ext4 and devtmpfs keep far below this many entries.
 UNIX_IDS_MOST = 8192
 # 2^32 - 1 means "no user" to the kernel.
@@ -116,3 +121,22 @@ def dump_refusal(refusal: Refusal) -> bytes:
     if refusal.generation is not None:
         raw["generation"] = refusal.generation
     return write_object(raw)
+
+
+def parse_mode(raw: dict[str, Any]) -> Mode:
+    """The mode that stands under `mode`. Raises Malformed."""
+    mode = MODES.get(text(raw, "mode"))
+    if mode is None:
+        raise Malformed("mode", f"none of {', '.join(MODES)}")
+    return mode
+
+
+def parse_settings(body: bytes) -> Settings:
+    """How the portal wants the node to work. Raises Malformed."""
+    raw = read_object(body)
+    return Settings(parse_mode(raw), optional_text(raw, "token"))
+
+
+def dump_settings(settings: Settings) -> bytes:
+    """The bytes that `parse_settings` reads back as the same settings."""
+    return write_object({"mode": settings.mode, "token": settings.token})

@@ -1,11 +1,13 @@
 """The plain values that travel between the portal and a node."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 Kind = Literal["gpu", "mig"]
 AppliedState = Literal["draining", "switched"]
+# observe: looks only; shadow: says what enforcement would have revoked; enforce: devices open for the holder only.
+Mode = Literal["observe", "shadow", "enforce"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +22,40 @@ class Value:
     age_s: float
 
 
+# What an agent that speaks an older version of the wire does not report.
+NOT_REPORTED = Value(None, "not_reported", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a GPU or a node: a code that never changes, the evidence, and since when it is seen.
+
+    `since_s`: Unix time on the node.
+    """
+
+    code: str
+    detail: str
+    since_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessSeen:
-    """A process on a GPU. `started_at_s`: Unix time on the node; `mem_mib` None where the driver does not say."""
+    """A process on a GPU. `started_at_s`: Unix time on the node; `mem_mib` None where the driver does not say.
+
+    `user` is a login, or the number where it has none; "?" where the process was gone before anybody looked. `job` says
+    what it belongs to: `lease:42`, `slurm:123`, `container:1f2e`, `service:x`, "" unknown. `allowed`: whether the
+    node's orders let its user hold the GPU; None where that is not known.
+    """
 
     pid: int
     user: str
     started_at_s: float
     mem_mib: int | None
+    uid: int | None = None
+    name: str = ""
+    job: str = ""
+    zombie: bool = False
+    allowed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +65,9 @@ class GpuSeen:
     `holder` is read back from the device, apart from the orders accepted: a project's slug, "" when nobody may open it.
     `generation` is that of the order which the device state reflects, 0 if none does.
     `draining`: an order for another holder waits for running processes. `processes` None means unknown, not none.
+    `util_peak_pct`: the highest sample in the driver's buffer since the last look, so that nothing is missed between
+    two; `engine_pct`: the busiest of the video and JPEG engines; `energy_j`: a counter since the driver was loaded.
+    `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, None where that is unknown.
     """
 
     uuid: str
@@ -54,16 +85,34 @@ class GpuSeen:
     power_w: Value
     temperature_c: Value
     processes: tuple[ProcessSeen, ...] | None
+    util_peak_pct: Value = NOT_REPORTED
+    engine_pct: Value = NOT_REPORTED
+    mem_reserved_mib: Value = NOT_REPORTED
+    energy_j: Value = NOT_REPORTED
+    power_limit_w: Value = NOT_REPORTED
+    minor: int | None = None
+    serial: str = ""
+    unified_memory: bool = False
+    faults: tuple[Fault, ...] = ()
+    open_to: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All a node sees at one request. `sequence` grows with each answer of one `boot_id`."""
+    """All a node sees at one request. `sequence` grows with each answer of one `boot_id`.
+
+    `cards_on_bus`: NVIDIA cards that the PCI bus shows, which may be more than the driver does; None: unknown.
+    """
 
     node: str
     boot_id: str
     sequence: int
     gpus: tuple[GpuSeen, ...]
+    mode: Mode = "enforce"
+    agent: str = ""
+    driver: str = ""
+    cards_on_bus: int | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +155,17 @@ class Applied:
     running: int
     generation: int
     access_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the portal wants the node to work: its mode, and the token that it accepts from now on.
+
+    `token` "": as it is. The old one is accepted until the new one was used once.
+    """
+
+    mode: Mode
+    token: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
