@@ -31,6 +31,12 @@ class Node(models.Model):
 
     class Driver(models.TextChoices):
         AGENT = "agent", _("node agent")
+        DCGM = "dcgm", _("dcgm-exporter, looked at only")
+
+    class Mode(models.TextChoices):
+        OBSERVE = "observe", _("looks only")
+        SHADOW = "shadow", _("says what it would revoke")
+        ENFORCE = "enforce", _("opens GPUs for their holders only")
 
     name = models.CharField(_("name"), max_length=120, unique=True)
     site = models.CharField(_("site"), max_length=60, blank=True)
@@ -44,6 +50,15 @@ class Node(models.Model):
     address = models.URLField(_("address of its agent"), blank=True, help_text=_("empty: not polled"))
     token = models.CharField(_("token"), max_length=120, blank=True)
     certificate_sha256 = models.CharField(_("pinned certificate"), max_length=64, blank=True)
+    mode = models.CharField(
+        _("wanted mode"),
+        max_length=8,
+        choices=Mode,
+        default=Mode.ENFORCE,
+        db_default=Mode.ENFORCE,
+        help_text=_("set by ops, island by island"),
+    )
+    mode_since = models.DateTimeField(_("wanted since"), null=True, blank=True)
     source = models.CharField(_("declared by"), max_length=200, blank=True)
     declared_at = models.DateTimeField(_("declared at"), auto_now_add=True)
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
@@ -51,6 +66,10 @@ class Node(models.Model):
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     fault = models.CharField(_("last fault"), max_length=40, blank=True, help_text=_("a code, empty while it answers"))
     boot_id = models.CharField(_("boot id"), max_length=64, blank=True)
+    said_mode = models.CharField(_("mode as it says"), max_length=8, choices=Mode, blank=True, db_default="")
+    agent_version = models.CharField(_("version of its agent"), max_length=40, blank=True, db_default="")
+    gpu_driver = models.CharField(_("GPU driver"), max_length=40, blank=True, db_default="")
+    cards_on_bus = models.PositiveSmallIntegerField(_("cards on the PCI bus"), null=True, blank=True)
 
     class Meta:
         ordering = ["name"]
@@ -82,6 +101,12 @@ class Gpu(models.Model):
     first_seen_at = models.DateTimeField(_("first seen at"))
     lost_at = models.DateTimeField(_("lost since"), null=True, blank=True)
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
+    good_polls = models.PositiveSmallIntegerField(
+        _("good readings in a row"), default=0, db_default=0, help_text=_("a lost one is back after several")
+    )
+    minor = models.PositiveSmallIntegerField(_("device number"), null=True, blank=True)
+    serial = models.CharField(_("serial number"), max_length=60, blank=True, db_default="")
+    unified_memory = models.BooleanField(_("shares the node's memory"), default=False, db_default=False)
 
     class Meta:
         ordering = ["node_id", "pci_bus_id", "pk"]

@@ -55,6 +55,9 @@ class ReadingFields(models.Model):
     power_w = models.FloatField(_("power in W"), null=True)
     temperature_c = models.FloatField(_("temperature in C"), null=True)
     running = models.PositiveIntegerField(_("processes"), null=True)
+    util_peak_pct = models.FloatField(_("highest use since the reading before in %"), null=True)
+    engine_pct = models.FloatField(_("busiest video engine in %"), null=True)
+    energy_j = models.FloatField(_("energy counter in J"), null=True)
 
     class Meta:
         abstract = True
@@ -67,7 +70,13 @@ class Reading(ReadingFields):
     survey = models.ForeignKey(Survey, models.SET_NULL, null=True, related_name="+")
     boot_id = models.CharField(max_length=64)
     sequence = models.BigIntegerField(help_text=_("grows with each answer of one boot of the agent"))
-    processes = models.JSONField(_("processes"), null=True, help_text=_("pid, user, started_at_s, mem_mib"))
+    processes = models.JSONField(
+        _("processes"), null=True, help_text=_("pid, user, started_at_s, mem_mib, uid, name, job, zombie, allowed")
+    )
+    mem_reserved_mib = models.PositiveIntegerField(_("memory kept by the driver in MiB"), null=True)
+    power_limit_w = models.FloatField(_("power limit in W"), null=True)
+    open_to = models.JSONField(_("Unix ids that may open it, as read back"), null=True)
+    access_revision = models.BigIntegerField(_("revision of those ids"), default=0, db_default=0)
     reasons = models.JSONField(_("reasons of unknown values"), default=dict)
 
     class Meta:
@@ -92,6 +101,46 @@ class ReadingHistory(ReadingFields):
 
     def __str__(self) -> str:
         return f"{self.gpu_id} @ {self.requested_at}"
+
+
+class UsageFields(models.Model):
+    """What one GPU did in a holder's hands in one span of time. A gap is unknown, and no value of it is zero."""
+
+    pk = CompositePrimaryKey("begins_at", "gpu_id", "holder")
+    begins_at = models.DateTimeField(_("begins at"))
+    gpu = models.ForeignKey(Gpu, models.DO_NOTHING, db_constraint=False, related_name="+")
+    holder = models.CharField(_("holder"), max_length=80, blank=True)
+    valid = models.PositiveIntegerField(_("valid readings"))
+    util_min_pct = models.FloatField(null=True)
+    util_mean_pct = models.FloatField(null=True)
+    util_max_pct = models.FloatField(null=True)
+    power_mean_w = models.FloatField(null=True)
+    mem_max_mib = models.PositiveIntegerField(null=True)
+    busy_s = models.FloatField(_("busy seconds"))
+    idle_s = models.FloatField(_("idle seconds"))
+    unknown_s = models.FloatField(_("unknown seconds"))
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.gpu_id} @ {self.begins_at}"
+
+
+class UsageFiveMinutes(UsageFields):
+    """Five minutes of a GPU, in one partition a day; rolled up from readings, kept for USAGE_5MIN_KEPT_DAYS."""
+
+    class Meta:
+        managed = False
+        db_table = "inventory_usage5min"
+
+
+class UsageHour(UsageFields):
+    """An hour of a GPU, in one partition a month; rolled up from five minutes, kept for USAGE_HOURS_KEPT_DAYS."""
+
+    class Meta:
+        managed = False
+        db_table = "inventory_usagehour"
 
 
 class UsageDay(models.Model):

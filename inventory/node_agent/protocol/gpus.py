@@ -76,6 +76,7 @@ def parse_gpu(raw: Any) -> GpuSeen:
         optional_truth(raw, "unified_memory") or False,
         parse_faults(raw),
         _open_to(raw),
+        optional_whole(raw, "access_revision") or 0,
     )
 
 

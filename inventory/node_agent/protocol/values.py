@@ -67,7 +67,8 @@ class GpuSeen:
     `draining`: an order for another holder waits for running processes. `processes` None means unknown, not none.
     `util_peak_pct`: the highest sample in the driver's buffer since the last look, so that nothing is missed between
     two; `engine_pct`: the busiest of the video and JPEG engines; `energy_j`: a counter since the driver was loaded.
-    `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, None where that is unknown.
+    `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, None where that is unknown;
+    `access_revision`: the revision of the order that this reflects.
     """
 
     uuid: str
@@ -95,6 +96,7 @@ class GpuSeen:
     unified_memory: bool = False
     faults: tuple[Fault, ...] = ()
     open_to: tuple[int, ...] | None = None
+    access_revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,19 @@
+"""What the probe found on this node, before anybody says whose the GPUs are."""
+
+from dataclasses import dataclass
+
+from inventory.node_agent.protocol import Fault, GpuSeen
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """The node's GPUs as the driver shows them: nobody's, no generation, no reading of who may open them.
+
+    `gpus` is empty and `faults` says why where the driver cannot be asked. `cards_on_bus`: NVIDIA cards on the PCI bus,
+    None where that is unknown.
+    """
+
+    gpus: tuple[GpuSeen, ...]
+    driver: str = ""
+    cards_on_bus: int | None = None
+    faults: tuple[Fault, ...] = ()
