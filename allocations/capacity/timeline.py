@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
+from math import inf
 from operator import add, itemgetter, sub
 
 
@@ -54,6 +55,13 @@ class Step:
     starts_at: datetime | None
     ends_at: datetime | None
     gpus: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts; infinite where it has no beginning or no end."""
+        if self.starts_at is None or self.ends_at is None:
+            return inf
+        return (self.ends_at - self.starts_at).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)

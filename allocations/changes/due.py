@@ -45,7 +45,7 @@ def _due_shrinks(now: datetime) -> list[int]:
         grant__gpus__gt=F("gpus"),
         grant__ends_at__gt=F("takes_effect_at"),  # what ended before has nothing left to give
     )
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    return list(rows.order_by("takes_effect_at", "pk").values_list("pk", flat=True))
 
 
 @one_at_a_time
@@ -95,7 +95,7 @@ def _shrink(pk: int) -> None:
     if change.takes_effect_at is None or grant.ends_at <= change.takes_effect_at:
         return
     before = grant.gpus
-    shrink_now(grant, change.gpus or before)
+    shrink_now(grant, change.gpus or before, at=change.takes_effect_at)
     if grant.gpus == before:
         return
     grant.save(update_fields=["gpus"])

@@ -12,7 +12,7 @@ from allocations.days import plus_days
 from allocations.errors import WrongState
 from allocations.grants import site_zone
 from allocations.locks import lock_quotas, lock_row, lock_shares
-from allocations.models import Grant, GrantChange, Person, Project
+from allocations.models import Grant, GrantChange, GrantSize, Person, Project
 from inventory import trail
 
 INSTANT = timedelta(microseconds=1)
@@ -60,9 +60,13 @@ def let_go(change: GrantChange, *, by: Person) -> None:
     trail.record("grant.let_go", grant, by=by, before=before, after=grant.ends_at, change=change.public_id)
 
 
-def shrink_now(grant: Grant, gpus: int) -> None:
-    """The grant keeps so many, or the fewer that it has; what it held above that is free for planning."""
-    grant.gpus = min(grant.gpus, gpus)
+def shrink_now(grant: Grant, gpus: int, *, at: datetime) -> None:
+    """The grant keeps so many from `at` on, or the fewer that it has; what it was until then stays as a row."""
+    if gpus >= grant.gpus:
+        return
+    # Of two on one instant the first names what it was before it.
+    GrantSize.objects.get_or_create(grant=grant, until=at, defaults={"gpus": grant.gpus})
+    grant.gpus = gpus
 
 
 def _extend(change: GrantChange, grant: Grant, by: Person, now: datetime) -> None:
@@ -84,7 +88,7 @@ def _shrink(change: GrantChange, grant: Grant, by: Person, now: datetime) -> Non
     _require_running(grant, now)
     change.takes_effect_at = max(change.takes_effect_at or now, now)
     if change.takes_effect_at <= now:
-        shrink_now(grant, change.gpus or grant.gpus)
+        shrink_now(grant, change.gpus or grant.gpus, at=change.takes_effect_at)
 
 
 def _end(change: GrantChange, grant: Grant, by: Person, now: datetime) -> None:

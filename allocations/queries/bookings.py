@@ -10,7 +10,7 @@ from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.db.models.functions import Least
 
 from allocations.capacity import Booking, Timeline
-from allocations.models import Grant, GrantChange, Loan, Project, SplitException
+from allocations.models import Grant, GrantChange, GrantSize, Loan, Project, SplitException
 from inventory.models import GpuModel
 
 Key = tuple[int, int]
@@ -61,6 +61,38 @@ def pieces(promise: Booking, shrinks: Collection[tuple[datetime, int]]) -> list[
         bookings.append(Booking(starts_at, at, left))
         starts_at, left = at, min(left, keeps)
     return [*bookings, Booking(starts_at, ends_at, left)]
+
+
+def promised_over_time(grants: QuerySet[Grant]) -> dict[int, list[Booking]]:
+    """Grant pk -> what it promised and promises, the past as it was: cut where it was made smaller; one query."""
+    keys, found = grants.order_by().values("pk"), {}
+    signed = GrantChange.objects.filter(
+        kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__in=keys
+    ).order_by()
+    sizes = GrantSize.objects.filter(grant__in=keys).order_by()
+    cuts: dict[str, dict[int, list[tuple[datetime, int]]]] = {"shrink": defaultdict(list), "size": defaultdict(list)}
+    rows = grants.order_by().values_list(Value("grant"), "pk", "starts_at", "ends_at", "gpus")
+    for kind, pk, starts_at, ends_at, gpus in rows.union(
+        signed.values_list(Value("shrink"), "grant_id", "takes_effect_at", "takes_effect_at", "gpus"),
+        sizes.values_list(Value("size"), "grant_id", "until", "until", "gpus"),
+        all=True,
+    ):
+        if kind == "grant":
+            found[pk] = Booking(starts_at, ends_at, gpus)
+        else:
+            cuts[kind][pk].append((starts_at, gpus))
+    return {
+        pk: _with_past(pieces(booking, cuts["shrink"][pk]), sorted(cuts["size"][pk])) for pk, booking in found.items()
+    }
+
+
+def _with_past(parts: list[Booking], sizes: list[tuple[datetime, int]]) -> list[Booking]:
+    """The parts of a grant, before each `until` as large as it was then; `sizes` come the soonest first."""
+    past, begins, ends = [], parts[0].starts_at, parts[-1].ends_at
+    for until, gpus in sizes:
+        past.append(Booking(begins, min(until, ends) if ends else until, gpus))
+        begins = max(begins, until)
+    return [*past, *(Booking(max(part.starts_at, begins), part.ends_at, part.gpus) for part in parts)]
 
 
 class _Read:
@@ -125,13 +157,6 @@ def lendable(lender: Project, model: GpuModel) -> Timeline:
     own = promised_until(at=EVER).filter(project=lender, model=model, ended_at=None)
     own = own.exclude(is_emergency=True, ratified_at=None)
     loans = Loan.objects.filter(lender=lender, model=model, state=Loan.State.AGREED)
-    signed = GrantChange.objects.filter(
-        kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__in=own.order_by().values("pk")
-    )
-    shrinks: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
-    for pk, at, gpus in signed.order_by().values_list("grant", "takes_effect_at", "gpus"):
-        shrinks[pk].append((at or EVER, gpus or 0))
-    time = ("starts_at", "ends_at", "gpus")
-    held = [part for pk, *row in own.order_by().values_list("pk", *time) for part in pieces(Booking(*row), shrinks[pk])]
-    lent = [Booking(*row) for row in loans.order_by().values_list(*time)]
+    held = [part for parts in promised_over_time(own).values() for part in parts]
+    lent = [Booking(*row) for row in loans.order_by().values_list("starts_at", "ends_at", "gpus")]
     return Timeline.of(0, held) - Timeline.of(0, lent)

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from allocations.capacity import Booking, Timeline
 from allocations.models import Grant, Holding, Project, ResultCheck
+from allocations.queries.bookings import promised_over_time
 
 DAY_S = 86_400
 
@@ -32,32 +33,29 @@ def results_due(projects: Collection[Project] | Collection[int]) -> dict[int, in
 
 def delivered_at(grant: Grant) -> datetime | None:
     """When the grant's minimum was first proven in the project's hands; None while it has not been."""
-    least = grant.pitch.min_gpus if grant.pitch else grant.gpus
     held = _held([grant])[grant.pk]
     if not held:
         return None
+    promised = Timeline.of(0, promised_over_time(Grant.objects.filter(pk=grant.pk))[grant.pk])
+    least = grant.pitch.min_gpus if grant.pitch else promised.at(grant.starts_at)
     steps = Timeline.of(0, held).changes
-    return next((at for at, gpus in steps if gpus >= min(least, grant.gpus)), None)
+    return next((at for at, gpus in steps if gpus >= min(least, promised.at(max(at, grant.starts_at)) or least)), None)
 
 
 def late_gpu_days(grants: Collection[Grant], *, at: datetime | None = None) -> dict[int, float]:
-    """Grant pk -> GPU-days promised up to now and not proven in the project's hands; one query for any number."""
+    """Grant pk -> GPU-days promised up to now and not proven in the project's hands; two queries for any number."""
     at = at or timezone.now()
     held = _held(grants)
-    return {grant.pk: _late(grant, held[grant.pk], at) for grant in grants}
+    promised = promised_over_time(Grant.objects.filter(pk__in=[grant.pk for grant in grants]))
+    return {grant.pk: _late(grant, promised[grant.pk], held[grant.pk], at) for grant in grants}
 
 
-def _late(grant: Grant, held: list[Booking], at: datetime) -> float:
+def _late(grant: Grant, promised: list[Booking], held: list[Booking], at: datetime) -> float:
     until = min(grant.ends_at, at)
     if until <= grant.starts_at:
         return 0.0
-    missing = (Timeline.constant(grant.gpus) - Timeline.of(0, held)).clamp(low=0)
-    steps = missing.steps(grant.starts_at, until)
-    return sum(_gpu_days(step.gpus, step.starts_at, step.ends_at) for step in steps)
-
-
-def _gpu_days(gpus: int, starts_at: datetime | None, ends_at: datetime | None) -> float:
-    return gpus * (ends_at - starts_at).total_seconds() / DAY_S if starts_at and ends_at else 0.0
+    missing = (Timeline.of(0, promised) - Timeline.of(0, held)).clamp(low=0)
+    return sum(step.gpus * step.seconds for step in missing.steps(grant.starts_at, until)) / DAY_S
 
 
 def _held(grants: Iterable[Grant]) -> dict[int, list[Booking]]:

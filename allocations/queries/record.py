@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
+from allocations.capacity import Timeline
 from allocations.models import Grant, Person, Pitch, Project
+from allocations.queries.bookings import promised_over_time
 from allocations.queries.desk import DECIDED, Past
 from inventory.models import UsageDay
 
@@ -64,11 +66,10 @@ def _record(asked: Q, holders: list[str] | None) -> Record:
 
 
 def _promised(grants: QuerySet[Grant], since: datetime, now: datetime) -> int:
-    """GPU-hours of the grants in that time."""
-    times = grants.values_list("gpus", "starts_at", "ends_at")
-    return round(
-        sum(gpus * (min(ends, now) - max(begins, since)).total_seconds() for gpus, begins, ends in times) / HOUR_S
-    )
+    """GPU-hours of the grants in that time, of one that was made smaller as they were."""
+    parts = [part for each in promised_over_time(grants).values() for part in each]
+    steps = Timeline.of(0, parts).steps(since, now)
+    return round(sum(step.gpus * step.seconds for step in steps) / HOUR_S)
 
 
 def _used(holders: list[str], since: datetime) -> dict[str, int]:

@@ -99,7 +99,7 @@ class TestDelivery:
     def test_late_gpu_days_are_what_was_promised_and_not_held(self, grant, noon, django_assert_num_queries):
         self.late(grant, noon)
 
-        with django_assert_num_queries(1):
+        with django_assert_num_queries(2):
             late = queries.late_gpu_days([grant], at=noon + 4 * DAY)
 
         # A day of 32, two of 25, one of 24.

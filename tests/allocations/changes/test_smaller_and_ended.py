@@ -6,7 +6,8 @@ import pytest
 
 from allocations import changes, grants, planner, queries
 from allocations.errors import BadTerms, NotAllowed, OverShare, Stale
-from allocations.models import GrantChange
+from allocations.models import GrantChange, GrantSize, Pitch
+from allocations.queries.record import record_of_project
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import submit, told, verbs
@@ -137,6 +138,61 @@ class TestTakingEffect:
 
         assert GrantChange.objects.get().state == "withdrawn"
         assert not Event.objects.filter(verb="change.approved").exists()
+
+
+class TestThePast:
+    """A smaller grant is smaller from its instant on; what it promised until then can still be read."""
+
+    @pytest.fixture
+    def sixteen(self, world, noon):
+        pitch = factories.pitch(
+            world.project, world.pitcher, state=Pitch.State.GRANTED, gpus=16, decided_by=world.chief, decided_at=noon
+        )
+        return factories.grant(world.project, gpus=16, pitch=pitch, starts_at=noon, ends_at=noon + 14 * DAY)
+
+    def hours(self, world):
+        return record_of_project(world.project).promised_hours
+
+    def test_the_record_counts_each_day_at_the_size_it_had(self, world, sixteen, noon, time_machine):
+        time_machine.move_to(noon + 5 * DAY, tick=False)
+        both_sign(world, shrink(world, sixteen))
+        time_machine.move_to(noon + 20 * DAY, tick=False)
+
+        assert list(GrantSize.objects.values_list("grant", "gpus", "until")) == [(sixteen.pk, 16, noon + 5 * DAY)]
+        assert self.hours(world) == 24 * (16 * 5 + 8 * 9)
+
+    @pytest.mark.parametrize("clock_days", [6, 9])
+    def test_a_clock_that_runs_late_writes_the_instant_that_was_signed(
+        self, world, sixteen, noon, time_machine, clock_days
+    ):
+        both_sign(world, shrink(world, sixteen, gpus=8, takes_effect_at=noon + 8 * DAY))
+        both_sign(world, shrink(world, sixteen, gpus=12, takes_effect_at=noon + 5 * DAY))
+        for day in (clock_days, 10):
+            time_machine.move_to(noon + day * DAY, tick=False)
+            changes.tend()
+
+        assert fresh(sixteen).gpus == 8
+        assert list(GrantSize.objects.values_list("gpus", "until")) == [(16, noon + 5 * DAY), (12, noon + 8 * DAY)]
+        assert self.hours(world) == 24 * (16 * 5 + 12 * 3 + 8 * 2)
+
+    def test_two_that_begin_on_one_instant_leave_one_size_before_it(self, world, sixteen, noon, time_machine):
+        for gpus in (12, 8):
+            both_sign(world, shrink(world, sixteen, gpus=gpus, takes_effect_at=noon + 5 * DAY))
+        time_machine.move_to(noon + 6 * DAY, tick=False)
+        changes.tend()
+
+        assert list(GrantSize.objects.values_list("gpus", "until")) == [(16, noon + 5 * DAY)]
+        assert (fresh(sixteen).gpus, self.hours(world)) == (8, 24 * (16 * 5 + 8))
+
+    def test_late_days_and_the_delivery_are_told_by_the_size_of_then(self, world, sixteen, noon, time_machine):
+        Pitch.objects.update(min_gpus=16)
+        for card, day in zip(factories.fleet(gpus=16), [1] * 8 + [3] * 8, strict=True):
+            factories.holding(card, world.project, grant=sixteen, since=noon + day * DAY)
+        time_machine.move_to(noon + 5 * DAY, tick=False)
+        both_sign(world, shrink(world, sixteen))
+
+        assert queries.delivered_at(fresh(sixteen)) == noon + 3 * DAY
+        assert queries.late_gpu_days([fresh(sixteen)])[sixteen.pk] == 16 + 2 * 8
 
 
 def test_gpus_above_a_smaller_grant_are_a_donor_and_the_rest_stay(world, grant):
