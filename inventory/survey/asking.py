@@ -40,7 +40,7 @@ def _misfit(observation: Observation) -> str:
     slots = set()
     for index, gpu in enumerate(observation.gpus):
         for field, longest in LONGEST.items():
-            if len(getattr(gpu, field)) > longest:
+            if len(getattr(gpu, field) or "") > longest:
                 return f"gpus[{index}].{field}: longer than {longest} characters"
         if gpu.kind == "gpu":
             if gpu.pci_bus_id in slots:

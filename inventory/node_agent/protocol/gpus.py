@@ -58,7 +58,7 @@ def parse_gpu(raw: Any) -> GpuSeen:
         text(raw, "model"),
         total_mib,
         truth(raw, "lost"),
-        holder(raw),
+        None if "holder" in raw and raw["holder"] is None else holder(raw),
         whole(raw, "generation"),
         truth(raw, "draining"),
         _value(values, "util_pct", UTIL_MOST_PCT),

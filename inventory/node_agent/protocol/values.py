@@ -62,7 +62,8 @@ class ProcessSeen:
 class GpuSeen:
     """One unit as its node sees it.
 
-    `holder` is read back from the device, apart from the orders accepted: a project's slug, "" when nobody may open it.
+    `holder` is read back from the device, apart from the orders accepted: a project's slug, "" when nobody may open it,
+    None where that cannot be known.
     `generation` is that of the order which the device state reflects, 0 if none does.
     `draining`: an order for another holder waits for running processes. `processes` None means unknown, not none.
     `util_peak_pct`: the highest sample in the driver's buffer since the last look, so that nothing is missed between
@@ -78,7 +79,7 @@ class GpuSeen:
     model: str
     memory_total_mib: int | None
     lost: bool
-    holder: str
+    holder: str | None
     generation: int
     draining: bool
     util_pct: Value
