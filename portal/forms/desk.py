@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Any, Self
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import QueryDict
@@ -66,6 +67,11 @@ class Marks:
         """The typed number for the arithmetic, from 1 to what is on the table; all of it where none was typed."""
         typed = self.gpus.get(key, "").strip()
         return min(max(int(typed), 1), most) if typed.isdecimal() and len(typed) < 10 else most
+
+
+def place_of(typed: Any) -> str:
+    """The budget that a form was about, as the desk's filter in its address."""
+    return urlencode({name: typed.get(name, "")[:120] for name in ("division", "model") if typed.get(name)})
 
 
 def _by_key(typed: QueryDict, prefix: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
@@ -23,7 +22,7 @@ from allocations.queries import desk as asked
 from allocations.queries import record
 from inventory.models import GpuModel
 from portal.board import Board, board_of, facts_of, told
-from portal.forms.desk import Marks, Seen
+from portal.forms.desk import Marks, Seen, place_of
 from portal.outcomes import MOST_DECIDED, Outcome, answers_of, decide_all, undo_all
 from portal.pages import KEY_DIGITS
 from portal.results_shown import results_shown
@@ -170,11 +169,6 @@ def _budget_address(typed: Any) -> str:
     query = place_of(typed)
     back = f"{address}?{query}" if query else address
     return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else address
-
-
-def place_of(typed: Any) -> str:
-    """The budget that a form was about, as the desk's filter in its address."""
-    return urlencode({name: typed.get(name, "")[:120] for name in ("division", "model") if typed.get(name)})
 
 
 def _board(

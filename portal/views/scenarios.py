@@ -14,9 +14,9 @@ from allocations import rules
 from allocations import scenarios as decisions
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.queries import desk as asked
-from portal.forms.desk import Marks
+from portal.forms.desk import Marks, place_of
 from portal.problems import problem_of
-from portal.views.desk import place_of, show
+from portal.views.desk import show
 
 
 @login_required

@@ -30,6 +30,7 @@ from portal.api.serializers.lending import (
     TermsOut,
 )
 from portal.api.serializers.plans import CommitIn, MoveOut, PlanOut, PlanWithStepsOut
+from portal.api.serializers.scenarios import ScenarioIn, ScenarioOut
 from portal.api.serializers.verdicts import AcceptOfferIn, DeclineOfferIn, RankIn, SignPitchIn
 
 __all__ = [
@@ -63,6 +64,8 @@ __all__ = [
     "RankIn",
     "ReasonIn",
     "ResultIn",
+    "ScenarioIn",
+    "ScenarioOut",
     "SignChangeIn",
     "SignPitchIn",
     "SignSplitIn",

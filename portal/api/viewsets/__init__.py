@@ -4,6 +4,7 @@ from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Spli
 from portal.api.viewsets.facts import Events, GpuModels, Gpus, Nodes
 from portal.api.viewsets.lending import Changes, Exceptions, Loans
 from portal.api.viewsets.plans import Moves, Plans
+from portal.api.viewsets.scenarios import Scenarios
 
 __all__ = [
     "Changes",
@@ -19,5 +20,6 @@ __all__ = [
     "Pitches",
     "Plans",
     "Projects",
+    "Scenarios",
     "Splits",
 ]
