@@ -1,15 +1,12 @@
 """The driver of nodes that run the node agent: HTTPS, kept alive, each node's certificate pinned."""
 
-import re
-import sys
-from contextlib import suppress
 from datetime import UTC, datetime
 
-import aiohttp
 from yarl import URL
 
 from inventory.drivers.base import NodeAddress, Observed
-from inventory.errors import BadAnswer, BadToken, CertificateMismatch, NodeRefused, NodeUnreachable
+from inventory.drivers.connections import REQUEST_TIMEOUT_S, Connections
+from inventory.errors import BadAnswer, BadToken, NodeRefused, NodeUnreachable
 from inventory.node_agent.protocol import (
     OBSERVATION_PATH,
     Applied,
@@ -22,36 +19,12 @@ from inventory.node_agent.protocol import (
     parse_refusal,
 )
 
-# A TCP and TLS handshake inside one site takes milliseconds; 3 s forgives one lost SYN (sent again after 1 s).
-CONNECT_TIMEOUT_S = 3
-# An agent answers from what its probe saw last, so an answer takes milliseconds too; 5 s is also what an agent gives
-# one hung GPU. Longer would let a few hung nodes hold up a poll that comes every 10 to 15 s.
-REQUEST_TIMEOUT_S = 5
-# Longer than the time between two polls, or each poll pays a handshake a node (about 1 ms of CPU).
-KEEPALIVE_S = 120
-# A node of 128 units with 50 processes each says about 0.6 MB; more is not an observation.
-ANSWER_MOST_BYTES = 4 * 1024 * 1024
-# Before this version a connection to a hung node stays half closed for 30 s, and past the end of its loop.
-TLS_CLOSE_WAITS_FOR_PEER = sys.version_info < (3, 12, 8)
-SHA256_HEX = re.compile("[0-9a-fA-F]{64}")
-
 
 class AgentDriver:
     """Speaks to node agents; to be made inside the event loop that will use it."""
 
     def __init__(self, *, request_timeout_s: float = REQUEST_TIMEOUT_S) -> None:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=KEEPALIVE_S, enable_cleanup_closed=TLS_CLOSE_WAITS_FOR_PEER
-            ),
-            timeout=aiohttp.ClientTimeout(total=request_timeout_s, connect=min(CONNECT_TIMEOUT_S, request_timeout_s)),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # A compressed answer could unpack to any size.
-            auto_decompress=False,
-            headers={"Accept-Encoding": "identity"},
-        )
-        # aiohttp keeps a connection under its Fingerprint object, by identity: a new object would be a new handshake.
-        self._pins: dict[str, aiohttp.Fingerprint] = {}
+        self._connections = Connections(request_timeout_s=request_timeout_s)
 
     async def observe(self, node: NodeAddress) -> Observed:
         """What the node sees now. Raises NodeUnreachable, NodeRefused, BadAnswer, BadToken, CertificateMismatch."""
@@ -79,54 +52,24 @@ class AgentDriver:
 
     async def close(self) -> None:
         """All connections are closed."""
-        # asyncio of Python 3.11.2 cannot abort a TLS connection that the other side has just ended; it is closed then.
-        with suppress(AttributeError):
-            await self._session.close()
+        await self._connections.close()
 
     async def _ask(self, node: NodeAddress, method: str, path: str, body: bytes | None) -> bytes:
         if not node.address.startswith("https://"):
             # aiohttp checks no fingerprint without TLS and would send the token in the clear.
             raise NodeUnreachable(node.name, "the address must start with https://")
-        try:
-            async with self._session.request(
-                method,
-                URL(node.address.rstrip("/") + path, encoded=True),
-                data=body,
-                headers={"Authorization": f"Bearer {node.token}"},
-                ssl=self._pin(node),
-                allow_redirects=False,
-            ) as response:
-                answer = await _read(node, response)
-                status = response.status
-        except aiohttp.ServerFingerprintMismatch as error:
-            raise CertificateMismatch(node.name, f"the node shows {error.got.hex()}") from error
-        except aiohttp.ClientResponseError as error:
-            raise BadAnswer(node.name, f"not HTTP ({type(error).__name__})") from error
-        except TimeoutError as error:
-            raise NodeUnreachable(node.name, "no answer in time") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            # ValueError: an address or token that cannot stand in a request.
-            raise NodeUnreachable(node.name, str(error) or type(error).__name__) from error
+        url = _url(node, path)
+        status, answer = await self._connections.ask(node, method, url, body)
         if status != 200:
             raise _refused(node, status, answer)
         return answer
 
-    def _pin(self, node: NodeAddress) -> aiohttp.Fingerprint:
-        digest = node.certificate_sha256
-        if digest not in self._pins:
-            if not SHA256_HEX.fullmatch(digest):
-                raise CertificateMismatch(node.name, "no SHA-256 of its certificate is known")
-            self._pins[digest] = aiohttp.Fingerprint(bytes.fromhex(digest))
-        return self._pins[digest]
 
-
-async def _read(node: NodeAddress, response: aiohttp.ClientResponse) -> bytes:
-    answer = bytearray()
-    async for chunk in response.content.iter_any():
-        answer += chunk
-        if len(answer) > ANSWER_MOST_BYTES:
-            raise BadAnswer(node.name, f"more than {ANSWER_MOST_BYTES} bytes")
-    return bytes(answer)
+def _url(node: NodeAddress, path: str) -> URL:
+    try:
+        return URL(node.address.rstrip("/") + path, encoded=True)
+    except ValueError as error:
+        raise NodeUnreachable(node.name, str(error)) from error
 
 
 def _refused(node: NodeAddress, status: int, answer: bytes) -> BadToken | BadAnswer | NodeRefused:

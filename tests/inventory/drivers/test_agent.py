@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from inventory.drivers.agent import ANSWER_MOST_BYTES, AgentDriver
+from inventory.drivers.agent import AgentDriver
 from inventory.drivers.base import NodeAddress, Order
+from inventory.drivers.connections import ANSWER_MOST_BYTES
 from inventory.errors import BadAnswer, BadToken, CertificateMismatch, NodeRefused, NodeUnreachable
 from inventory.simulator import certificate_in
 from tests.inventory.simulated import simulated
@@ -64,7 +65,7 @@ def saying(body: bytes, status: int = 200, **headers):
     ("body", "detail"),
     [
         (b"<html>", "body: not JSON (JSONDecodeError)"),
-        (b'{"protocol": 2}', "protocol: not 1"),
+        (b'{"protocol": 0}', "protocol: not 1 or newer"),
         (b'{"protocol": 1, "gpus": [{"kind": "gpu"}]}', "gpus[0].values: not an object"),
     ],
 )
