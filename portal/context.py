@@ -178,7 +178,7 @@ class Frame:
             return {}
         usable = {place.name for place in self._usable}
         rows = {name: waiting(viewer) for name, waiting in WAITING.items() if name in usable}
-        return queries.counts_of(viewer, rows | {"unread": notify.unread_of(viewer)[: BADGE_MOST + 1]})
+        return queries.counts_of(rows | {"unread": notify.unread_of(viewer)[: BADGE_MOST + 1]})
 
     def _can_use(self, place: Place) -> bool:
         if place.name in ("queue", "desk"):

@@ -3,23 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import IntegerField, QuerySet, Subquery
+from django.db.models import QuerySet
 
-from allocations.models import Person
-
-
-class _Count(Subquery):
-    template = "(SELECT COUNT(*) FROM (%(subquery)s) _counted)"
-    output_field = IntegerField()
+from allocations.queries.together import in_one_statement
 
 
-def counts_of(asked_by: Person, rows: Mapping[str, QuerySet[Any]]) -> dict[str, int]:
+def counts_of(rows: Mapping[str, QuerySet[Any]]) -> dict[str, int]:
     """The name of each queryset -> how many rows it has; one query, none where there is nothing to count."""
-    if not rows:
-        return {}
-    counts = {name: _Count(_keys(queryset)) for name, queryset in rows.items()}
-    found = Person.objects.filter(pk=asked_by.pk).values_list(*counts.values())[0]
-    return dict(zip(rows, found, strict=True))
+    counted = in_one_statement(("COUNT(*) FROM {rows}", _keys(queryset)) for queryset in rows.values())
+    return {name: count or 0 for name, count in zip(rows, counted, strict=True)}
 
 
 def _keys(rows: QuerySet[Any]) -> QuerySet[Any]:

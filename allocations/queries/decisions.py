@@ -103,7 +103,7 @@ def waitlist_of(person: Person) -> QuerySet[Pitch]:
 
 def signable_by(person: Person) -> QuerySet[Pitch]:
     """The queue of the person, the longest wait first, and after it its waitlists, by rank."""
-    rows = Pitch.objects.filter(_turn_of(mandates_of(person)), state__in=Pitch.SIGNABLE).exclude(_barred(person))
+    rows = Pitch.objects.filter(_turn_of(person), ~_barred(person), state__in=Pitch.SIGNABLE)
     related = rows.select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
     return related.order_by(F("waitlist_rank").asc(nulls_first=True), "submitted_at", "pk")
 
@@ -262,11 +262,12 @@ def _recused(pitch: Pitch) -> set[int]:
     return {recusal.person_id for recusal in pitch.recusals.all()}
 
 
-def _turn_of(mandates: Iterable[Mandate]) -> Q:
-    """Pitches with an unsigned role of one of the mandates whose holder is not barred from them."""
+def _turn_of(person: Person) -> Q:
+    """Pitches with an unsigned role that the person may sign for, for itself or for a holder not barred from them."""
     turn = Q(pk__in=[])
-    for holder, roles in _by_holder(mandates):
-        turn |= Q(Exists(_in_turn(OuterRef("pk")).filter(role__in=roles))) & ~_barred(holder)
+    for holder, roles in _by_holder(mandates_of(person)):
+        own = Q(Exists(_in_turn(OuterRef("pk")).filter(role__in=roles)))
+        turn |= own if holder == person else own & ~_barred(holder)
     return turn
 
 
@@ -300,16 +301,18 @@ def _seen_as_deputy(mandates: Iterable[Mandate]) -> Q:
 
 
 def _unsigned(pitch: OuterRef | int) -> QuerySet[PitchRole]:
-    needed = PitchRole.objects.filter(pitch=pitch)
-    signed = SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("now_round"))
-    return needed.annotate(now_round=F("pitch__round")).exclude(Exists(signed))
+    return PitchRole.objects.filter(~Exists(_signed()), pitch=pitch)
 
 
 def _in_turn(pitch: OuterRef) -> QuerySet[PitchRole]:
     """Unsigned roles with no unsigned one before them."""
-    signed = SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("pitch__round"))
-    earlier = PitchRole.objects.filter(pitch=OuterRef("pitch"), position__lt=OuterRef("position"))
-    return _unsigned(pitch).exclude(Exists(earlier.exclude(Exists(signed))))
+    earlier = PitchRole.objects.filter(~Exists(_signed()), pitch=OuterRef("pitch"), position__lt=OuterRef("position"))
+    return PitchRole.objects.filter(~Exists(_signed()), ~Exists(earlier), pitch=pitch)
+
+
+def _signed() -> QuerySet[SignOff]:
+    """What stands in this round for the pitch and the role of a PitchRole."""
+    return SignOff.objects.filter(pitch=OuterRef("pitch"), role=OuterRef("role"), round=OuterRef("pitch__round"))
 
 
 def _in_sight(person: Person, roles: Iterable[Role], path: str = "") -> Q:

@@ -1,27 +1,23 @@
-"""Several small lists of rows in one query: each comes back as the database's own JSON and is made into rows again.
+"""Several small lists of rows in one statement: each comes back as the database's own JSON and is made into rows again.
 
 For what a page shows beside one thing; what is large, or has decimals, is better asked for on its own.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import models
-from django.db.models import F, JSONField, QuerySet, Subquery
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+from django.db.models import QuerySet
 
-from allocations.models import Person, Role
+from allocations.models import Person
 
 # What pages and rules ask of these; the rest is fetched when somebody asks for it.
 ENOUGH: Mapping[type[models.Model], Collection[str]] = {
     Person: {"id", "username", "first_name", "last_name", "email", "time_zone", "is_active"}
 }
-
-
-class _Rows(Subquery):
-    template = "(SELECT COALESCE(jsonb_agg(_row), '[]'::jsonb) FROM (%(subquery)s) _row)"
-    output_field = JSONField()
 
 
 @dataclass(frozen=True)
@@ -33,14 +29,38 @@ class Wanted:
     related: Sequence[str] = ()
 
 
+def in_one_statement(wanted: Iterable[tuple[str, QuerySet[Any]]]) -> list[Any]:
+    """What each expression says of its rows, which it names {rows}; None where the rows are none for certain.
+
+    One query, none where there is nothing to ask. The rows are compiled each on their own: to nest them in a QuerySet
+    costs more than to ask.
+    """
+    said: list[Any] = []
+    parts: list[str] = []
+    params: list[Any] = []
+    asked = []
+    for expression, rows in wanted:
+        said.append(None)
+        try:
+            sql, its_params = rows.query.sql_with_params()
+        except EmptyResultSet:
+            continue
+        asked.append(len(said) - 1)
+        parts.append(f"(SELECT {expression.format(rows=f'({sql}) AS _row')})")
+        params += its_params
+    if parts:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(parts)}", params)
+            for place, value in zip(asked, cursor.fetchone() or (), strict=True):
+                said[place] = value
+    return said
+
+
 def together(*wanted: Wanted) -> list[list[Any]]:
     """The rows of each, in its order; one query."""
-    plans = [(each, _plan(each)) for each in wanted]
-    lists = [_Rows(each.rows.values(**{alias: F(path) for alias, path in plan.items()})) for each, plan in plans]
-    # A table that always has a row, for a SELECT needs one.
-    found = Role.objects.order_by("pk").values_list(*lists)[:1]
-    packed = found[0] if found else [[] for _each in wanted]
-    return [[_row(each, row) for row in rows or ()] for (each, _plan_of), rows in zip(plans, packed, strict=True)]
+    plans = [_Plan(each) for each in wanted]
+    packed = in_one_statement((plan.expression, plan.rows) for plan in plans)
+    return [[plan.row(list(row.values())) for row in rows or ()] for plan, rows in zip(plans, packed, strict=True)]
 
 
 def load_together(parents: Sequence[models.Model], beside: Sequence[Wanted] = (), **wanted: Wanted) -> list[list[Any]]:
@@ -74,34 +94,40 @@ def _remember(parent: models.Model, name: str, rows: list[Any]) -> None:
     parent.__dict__.setdefault("_prefetched_objects_cache", {})[name] = found
 
 
-def _plan(wanted: Wanted) -> dict[str, str]:
-    """Alias -> path of every column that is asked for."""
-    model = wanted.rows.model
-    plan = {f"r_{each.attname}": each.attname for each in _fields(model, wanted.columns)}
-    for name in wanted.related:
-        for each in _fields(_target(model, name)):
-            plan[f"{name}__r_{each.attname}"] = f"{name}__{each.attname}"
-    return plan
+class _Plan:
+    """How the columns of one list are asked for, and made into its rows again."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        model = wanted.rows.model
+        self._model, self._fields = model, _fields(model, wanted.columns)
+        self._related = [(name, _target(model, name), _fields(_target(model, name))) for name in wanted.related]
+        paths = [each.attname for each in self._fields]
+        paths += [f"{name}__{each.attname}" for name, _target_of, fields in self._related for each in fields]
+        names = ", ".join(f"c{number}" for number in range(len(paths)))
+        self.rows = wanted.rows.values_list(*paths)
+        self.expression = f"json_agg(_row) FROM {{rows}}({names})"
+
+    def row(self, values: list[Any]) -> Any:
+        """The row with those of its foreign keys, of the values of its columns."""
+        start = len(self._fields)
+        row = _instance(self._model, self._fields, values[:start])
+        for name, target, fields in self._related:
+            own = values[start : start + len(fields)]
+            start += len(fields)
+            setattr(row, name, None if own[0] is None else _instance(target, fields, own))
+        return row
 
 
-def _row(wanted: Wanted, packed: Mapping[str, Any]) -> Any:
-    model = wanted.rows.model
-    row = _instance(model, _fields(model, wanted.columns), packed, "r_")
-    for name in wanted.related:
-        target = _target(model, name)
-        is_there = packed[f"{name}__r_{target._meta.pk.attname}"] is not None
-        setattr(row, name, _instance(target, _fields(target), packed, f"{name}__r_") if is_there else None)
-    return row
-
-
-def _instance(model: type[models.Model], fields: Sequence[Any], packed: Mapping[str, Any], prefix: str) -> Any:
-    values = [each.to_python(packed[prefix + each.attname]) for each in fields]
-    return model.from_db("default", [each.attname for each in fields], values)
+def _instance(model: type[models.Model], fields: Sequence[Any], values: Sequence[Any]) -> Any:
+    told = [each.to_python(value) for each, value in zip(fields, values, strict=True)]
+    return model.from_db("default", [each.attname for each in fields], told)
 
 
 def _fields(model: type[models.Model], columns: Collection[str] = ()) -> list[Any]:
+    """The fields with these names (none: all that pages ask for), the primary key before the others."""
     names = columns or ENOUGH.get(model, ())
-    return [each for each in model._meta.concrete_fields if not names or each.primary_key or each.attname in names]
+    found = [each for each in model._meta.concrete_fields if not names or each.primary_key or each.attname in names]
+    return sorted(found, key=lambda each: not each.primary_key)
 
 
 def _target(model: type[models.Model], name: str) -> type[models.Model]:
