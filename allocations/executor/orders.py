@@ -28,7 +28,7 @@ PASS_MOST_S = 60
 BACK_OFF_S = 3
 BACK_OFF_MOST_S = 24
 # The node will not say anything else to the same order: only a new plan helps.
-FINAL = frozenset({"older_generation", "generation_conflict", "unknown_gpu", "gpu_lost"})
+FINAL = frozenset({"older_generation", "generation_conflict", "unknown_gpu", "gpu_lost", "observes_only"})
 NOTE = """
 UPDATE allocations_move move SET tried_at = %s, running = note.running, fault = note.fault, attempts = note.attempts
 FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::int[]) AS note (pk, running, fault, attempts)

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Protocol
 
 # The values of the agent's wire are the values of every driver: one shape for whoever stores or judges them.
-from inventory.node_agent.protocol import Applied, Eviction, GpuSeen, Observation, Order, ProcessSeen, Value
+from inventory.node_agent.protocol import Applied, Eviction, Fault, GpuSeen, Observation, Order, ProcessSeen, Value
 
 __all__ = [
     "Applied",
     "Driver",
     "Eviction",
+    "Fault",
     "GpuSeen",
     "NodeAddress",
     "Observation",

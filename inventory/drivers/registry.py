@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from inventory.drivers.agent import AgentDriver
 from inventory.drivers.base import Driver
+from inventory.drivers.dcgm import DcgmDriver
 
 # Name -> makes the driver inside the running event loop.
-DRIVERS: dict[str, Callable[[], Driver]] = {"agent": AgentDriver}
+DRIVERS: dict[str, Callable[[], Driver]] = {"agent": AgentDriver, "dcgm": DcgmDriver}

@@ -9,7 +9,7 @@ Fields that a reader does not know are passed over, so that either side may be u
 from urllib.parse import quote
 
 from inventory.node_agent.protocol.fields import PROTOCOL, Malformed
-from inventory.node_agent.protocol.gpus import IMPLAUSIBLE
+from inventory.node_agent.protocol.gpus import ENERGY_MOST_J, IMPLAUSIBLE, POWER_MOST_W, TEMPERATURE_MOST_C
 from inventory.node_agent.protocol.observations import (
     dump_health,
     dump_observation,
@@ -55,13 +55,16 @@ def holder_path(uuid: str) -> str:
 
 
 __all__ = [
+    "ENERGY_MOST_J",
     "HEALTH_PATH",
     "IMPLAUSIBLE",
     "NOT_REPORTED",
     "OBSERVATION_PATH",
+    "POWER_MOST_W",
     "PROTOCOL",
     "REFUSAL_STATUS",
     "SETTINGS_PATH",
+    "TEMPERATURE_MOST_C",
     "Applied",
     "Eviction",
     "Fault",

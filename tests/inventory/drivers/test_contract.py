@@ -1,76 +1,13 @@
-"""What every driver of nodes keeps: the fake in memory and the real one over TLS run the same tests."""
+"""What every driver of nodes that take orders keeps: the fake in memory and the real one run the same tests."""
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from inventory.drivers.agent import AgentDriver
-from inventory.drivers.base import Driver, Eviction, GpuSeen, NodeAddress, Order
+from inventory.drivers.base import Eviction, Order
 from inventory.errors import BadToken, NodeRefused, NodeUnreachable
-from tests.fakes import Clock, FakeDriver
-from tests.inventory.simulated import simulated
-
-
-@dataclass
-class World:
-    """One node with two GPUs behind a driver, and what a test lets happen to it."""
-
-    driver: Driver
-    node: NodeAddress
-    clock: Clock
-    run: Callable
-    kill: Callable[[], None]
-    disobey: Callable[[], None]
-    lose: Callable[[str], None]
-
-    def observe(self):
-        return self.run(self.driver.observe(self.node))
-
-    def ensure(self, uuid: str, order: Order, node: NodeAddress | None = None):
-        return self.run(self.driver.ensure_unit(node or self.node, uuid, order))
-
-    def gpu(self, uuid: str) -> GpuSeen:
-        return next(gpu for gpu in self.observe().observation.gpus if gpu.uuid == uuid)
-
-    def uuids(self) -> list[str]:
-        return [gpu.uuid for gpu in self.observe().observation.gpus]
-
-
-def fake_world(tmp_path):
-    driver = FakeDriver()
-    node = driver.add("n0", 2)
-    here = driver.nodes["n0"]
-    with asyncio.Runner() as runner:
-        yield World(
-            driver,
-            node,
-            driver.clock,
-            runner.run,
-            kill=lambda: setattr(here, "killed", True),
-            disobey=lambda: setattr(here, "obeys", False),
-            lose=lambda uuid: [setattr(device, "lost", True) for device in here.devices if device.uuid == uuid],
-        )
-
-
-def agent_world(tmp_path):
-    async def make() -> AgentDriver:
-        return AgentDriver(request_timeout_s=2)
-
-    with simulated(tmp_path) as world, asyncio.Runner() as runner:
-        driver = runner.run(make())
-        yield World(
-            driver,
-            world.node("n0"),
-            world.clock,
-            runner.run,
-            kill=lambda: world.control.kill("n0"),
-            disobey=lambda: world.control.disobey("n0"),
-            lose=world.control.lose,
-        )
-        runner.run(driver.close())
+from tests.inventory.drivers.worlds import agent_world, fake_world
 
 
 @pytest.fixture(params=[fake_world, agent_world], ids=["fake", "agent"])
@@ -83,21 +20,6 @@ def test_a_new_node_shows_its_gpus_as_nobodys(world):
 
     assert [(gpu.holder, gpu.generation, gpu.draining, gpu.processes) for gpu in seen.gpus] == [("", 0, False, ())] * 2
     assert all(2 <= gpu.mem_used_mib.value <= 30 for gpu in seen.gpus)
-
-
-def test_the_proof_clock_is_the_portals_instant_of_asking(world):
-    before = datetime.now(UTC)
-    asked = world.observe().requested_at
-    after = datetime.now(UTC)
-
-    assert before <= asked <= after
-
-
-def test_the_sequence_grows_within_one_boot(world):
-    first, second = world.observe().observation, world.observe().observation
-
-    assert first.boot_id == second.boot_id
-    assert second.sequence > first.sequence
 
 
 def test_a_free_gpu_is_given_at_once_and_only_that_one(world):
