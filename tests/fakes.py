@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from inventory.drivers.base import Applied, NodeAddress, Observation, Observed, Order
+from inventory.drivers.base import Applied, NodeAddress, Observation, Observed, Order, Settings
 from inventory.errors import BadToken, NodeRefused, NodeUnreachable
 from inventory.simulator.devices import Device, Refused
 
@@ -29,6 +29,8 @@ class FakeNode:
     sequence: int = 0
     killed: bool = False
     obeys: bool = True
+    mode: str = "enforce"
+    next_token: str = ""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class FakeDriver:
         here = self._reach(node)
         here.sequence += 1
         seen = tuple(device.seen(now=self.clock(), habit="life") for device in here.devices)
-        return Observed(Observation(node.name, here.boot_id, here.sequence, seen), requested_at)
+        return Observed(Observation(node.name, here.boot_id, here.sequence, seen, here.mode), requested_at)
 
     async def ensure_unit(self, node: NodeAddress, uuid: str, order: Order) -> Applied:
         here = self._reach(node)
@@ -62,6 +64,11 @@ class FakeDriver:
             refusal = error.refusal
             raise NodeRefused(node.name, refusal.detail, refusal.code, refusal.generation) from error
 
+    async def ensure_settings(self, node: NodeAddress, settings: Settings) -> None:
+        here = self._reach(node)
+        here.mode = settings.mode
+        here.next_token = settings.token or here.next_token
+
     async def close(self) -> None:
         pass
 
@@ -69,6 +76,8 @@ class FakeDriver:
         here = self.nodes[node.name]
         if here.killed:
             raise NodeUnreachable(node.name, "no answer in time")
+        if here.next_token and here.next_token == node.token:
+            here.token, here.next_token = here.next_token, ""
         if here.token != node.token:
             raise BadToken(node.name, "the node does not accept the portal's token")
         return here

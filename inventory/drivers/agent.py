@@ -9,14 +9,18 @@ from inventory.drivers.connections import REQUEST_TIMEOUT_S, Connections
 from inventory.errors import BadAnswer, BadToken, NodeRefused, NodeUnreachable
 from inventory.node_agent.protocol import (
     OBSERVATION_PATH,
+    SETTINGS_PATH,
     Applied,
     Malformed,
     Order,
+    Settings,
     dump_order,
+    dump_settings,
     holder_path,
     parse_applied,
     parse_observation,
     parse_refusal,
+    parse_settings,
 )
 
 
@@ -49,6 +53,19 @@ class AgentDriver:
         if applied.generation != order.generation:
             raise BadAnswer(node.name, f"generation: {applied.generation} for an order of {order.generation}")
         return applied
+
+    async def ensure_settings(self, node: NodeAddress, settings: Settings) -> None:
+        """The agent works in that mode, and accepts the new token where there is one; repeats do no harm.
+
+        Raises NodeUnreachable, NodeRefused (`observes_only`, `not_ready`), BadAnswer, BadToken, CertificateMismatch.
+        """
+        body = await self._ask(node, "PUT", SETTINGS_PATH, dump_settings(settings))
+        try:
+            mode = parse_settings(body).mode
+        except Malformed as error:
+            raise BadAnswer(node.name, str(error)) from error
+        if mode != settings.mode:
+            raise BadAnswer(node.name, f"mode: {mode} where {settings.mode} was told")
 
     async def close(self) -> None:
         """All connections are closed."""

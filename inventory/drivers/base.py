@@ -5,7 +5,17 @@ from datetime import datetime
 from typing import Protocol
 
 # The values of the agent's wire are the values of every driver: one shape for whoever stores or judges them.
-from inventory.node_agent.protocol import Applied, Eviction, Fault, GpuSeen, Observation, Order, ProcessSeen, Value
+from inventory.node_agent.protocol import (
+    Applied,
+    Eviction,
+    Fault,
+    GpuSeen,
+    Observation,
+    Order,
+    ProcessSeen,
+    Settings,
+    Value,
+)
 
 __all__ = [
     "Applied",
@@ -18,6 +28,7 @@ __all__ = [
     "Observed",
     "Order",
     "ProcessSeen",
+    "Settings",
     "UnitOrder",
     "Value",
 ]
@@ -61,6 +72,12 @@ class Driver(Protocol):
         """The node has accepted that GPU `uuid` is to be as `order` says; repeats do no harm, and it is no proof.
 
         Raises NodeUnreachable, NodeRefused, BadAnswer, BadToken, CertificateMismatch.
+        """
+
+    async def ensure_settings(self, node: NodeAddress, settings: Settings) -> None:
+        """The node works as `settings` say, and has kept that; repeats do no harm.
+
+        Raises NodeUnreachable, NodeRefused (`observes_only`, `not_ready`), BadAnswer, BadToken, CertificateMismatch.
         """
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from yarl import URL
 
-from inventory.drivers.base import Applied, NodeAddress, Observed, Order
+from inventory.drivers.base import Applied, NodeAddress, Observed, Order, Settings
 from inventory.drivers.connections import REQUEST_TIMEOUT_S, Connections
 from inventory.drivers.dcgm_page import BadPage, read_page
 from inventory.errors import BadAnswer, BadToken, NodeRefused, NodeUnreachable
@@ -38,6 +38,10 @@ class DcgmDriver:
     async def ensure_unit(self, node: NodeAddress, uuid: str, order: Order) -> Applied:
         """Nothing is told to an exporter. Raises NodeRefused (`observes_only`), always."""
         raise NodeRefused(node.name, "a dcgm-exporter takes no orders; install the node agent", "observes_only")
+
+    async def ensure_settings(self, node: NodeAddress, settings: Settings) -> None:
+        """Nothing is told to an exporter. Raises NodeRefused (`observes_only`), always."""
+        raise NodeRefused(node.name, "a dcgm-exporter has no mode; install the node agent", "observes_only")
 
     async def close(self) -> None:
         """All connections are closed."""

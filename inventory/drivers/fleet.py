@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from inventory.drivers import registry
-from inventory.drivers.base import Applied, Driver, NodeAddress, Observed, UnitOrder
+from inventory.drivers.base import Applied, Driver, NodeAddress, Observed, Settings, UnitOrder
 from inventory.errors import BadAnswer, InventoryError, UnknownDriver
 
 # Enough that a dozen hung nodes do not hold up the rest, few enough that answers do not queue behind each other in one
@@ -44,6 +44,17 @@ class Fleet:
             return await self._driver(unit.node).ensure_unit(unit.node, unit.uuid, unit.order)
 
         return await _each(orders, ensure, lambda unit: unit.node.name, concurrency)
+
+    async def settings_many(
+        self, told: Sequence[tuple[NodeAddress, Settings]], *, concurrency: int = CONCURRENCY
+    ) -> list[InventoryError | None]:
+        """Each node told how it is to work; None where it does so now, or why not, in the order of `told`."""
+
+        async def ensure(row: tuple[NodeAddress, Settings]) -> None:
+            node, settings = row
+            await self._driver(node).ensure_settings(node, settings)
+
+        return await _each(told, ensure, lambda row: row[0].name, concurrency)
 
     async def close(self) -> None:
         """All connections of all drivers are closed."""

@@ -11,7 +11,7 @@ from asyncio import sslproto
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from inventory.drivers.base import Applied, NodeAddress, Observed, UnitOrder
+from inventory.drivers.base import Applied, NodeAddress, Observed, Settings, UnitOrder
 from inventory.drivers.fleet import CONCURRENCY, Fleet
 from inventory.errors import InventoryError
 
@@ -92,6 +92,13 @@ def observe_many(
 def ensure_many(orders: Sequence[UnitOrder], *, concurrency: int = CONCURRENCY) -> list[Applied | InventoryError]:
     """Each order told to its node; what the node answered, or why not, in the order of `orders`."""
     return run(lambda fleet: fleet.ensure_many(orders, concurrency=concurrency))
+
+
+def settings_many(
+    told: Sequence[tuple[NodeAddress, Settings]], *, concurrency: int = CONCURRENCY
+) -> list[InventoryError | None]:
+    """Each node told how it is to work; None where it does so now, or why not, in the order of `told`."""
+    return run(lambda fleet: fleet.settings_many(told, concurrency=concurrency))
 
 
 @atexit.register

@@ -15,15 +15,20 @@ from inventory.node_agent.protocol import (
     HEALTH_PATH,
     OBSERVATION_PATH,
     REFUSAL_STATUS,
+    SETTINGS_PATH,
     Health,
     Malformed,
+    Mode,
     Observation,
+    Settings,
     dump_applied,
     dump_health,
     dump_observation,
     dump_refusal,
+    dump_settings,
     holder_path,
     parse_order,
+    parse_settings,
 )
 from inventory.simulator.devices import Device, Refused
 from inventory.simulator.life import Habit
@@ -70,7 +75,8 @@ class SimulatedNode:
         self.obeys = True
         self.devices = [Device(spec.name, slot, spec.model, spec.memory_mib) for slot in range(spec.gpus)]
         self._around = surroundings
-        self._bearer = f"Bearer {spec.token}".encode()
+        self._mode: Mode = "enforce"
+        self._tokens = [spec.token]
         self._boot_id = str(uuid4())
         self._sequence = 0
         self._listener: asyncio.Server | None = None
@@ -111,7 +117,7 @@ class SimulatedNode:
         self._sequence += 1
         now, habits = self._around.clock(), self._around.habits
         seen = tuple(device.seen(now=now, habit=habits.get(device.holder, "life")) for device in self.devices)
-        return Observation(self.spec.name, self._boot_id, self._sequence, seen)
+        return Observation(self.spec.name, self._boot_id, self._sequence, seen, self._mode)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if self.condition == "hung":
@@ -124,7 +130,7 @@ class SimulatedNode:
         return _json(body, 200)
 
     async def _body(self, request: web.BaseRequest) -> bytes:
-        if not hmac.compare_digest(request.headers.get("Authorization", "").encode(errors="replace"), self._bearer):
+        if not self._accepts(request.headers.get("Authorization", "")):
             raise Refused("bad_token", "this is not the token of this node")
         path = request.rel_url.raw_path
         if request.method == "GET" and path == OBSERVATION_PATH:
@@ -134,7 +140,27 @@ class SimulatedNode:
         if request.method == "PUT" and path.startswith(BEFORE_UUID) and path.endswith(AFTER_UUID):
             uuid = unquote(path[len(BEFORE_UUID) : -len(AFTER_UUID)])
             return self._order(uuid, await request.read())
+        if request.method == "PUT" and path == SETTINGS_PATH:
+            return self._settle(await request.read())
         raise Refused("unknown_path", f"nothing is at {request.method} {path}")
+
+    def _accepts(self, header: str) -> bool:
+        for token in self._tokens:
+            if hmac.compare_digest(header.encode(errors="replace"), f"Bearer {token}".encode()):
+                # The first use of a new token ends the old one.
+                self._tokens = [token] if token != self._tokens[0] else self._tokens
+                return True
+        return False
+
+    def _settle(self, body: bytes) -> bytes:
+        try:
+            settings = parse_settings(body)
+        except Malformed as error:
+            raise Refused("malformed", str(error)) from error
+        self._mode = settings.mode
+        if settings.token:
+            self._tokens = [self._tokens[0], settings.token]
+        return dump_settings(Settings(settings.mode))
 
     def _order(self, uuid: str, body: bytes) -> bytes:
         device = next((device for device in self.devices if device.uuid == uuid), None)

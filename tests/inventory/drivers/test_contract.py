@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from inventory.drivers.base import Eviction, Order
+from inventory.drivers.base import Eviction, Order, Settings
 from inventory.errors import BadToken, NodeRefused, NodeUnreachable
 from tests.inventory.drivers.worlds import agent_world, fake_world
 
@@ -219,3 +219,32 @@ def test_a_killed_node_is_unreachable_for_both_verbs(world):
         world.observe()
     with pytest.raises(NodeUnreachable):
         world.ensure(uuid, Order("deep-sea", 1))
+
+
+def test_a_node_works_in_the_mode_it_was_told_and_says_so(world):
+    for mode in ("shadow", "observe", "observe", "enforce"):
+        world.run(world.driver.ensure_settings(world.node, Settings(mode)))
+
+        assert world.observe().observation.mode == mode
+
+
+def test_the_old_token_is_good_until_the_new_one_was_used_once(world):
+    renewed = replace(world.node, token="another-token")
+    world.run(world.driver.ensure_settings(world.node, Settings("enforce", "another-token")))
+
+    before = world.observe().observation.node
+    world.run(world.driver.observe(renewed))
+
+    assert before == world.node.name
+    with pytest.raises(BadToken):
+        world.observe()
+    assert world.run(world.driver.observe(renewed)).observation.node == world.node.name
+
+
+def test_a_token_that_was_never_used_is_replaced_by_a_later_one(world):
+    for token in ("lost-on-the-way", "another-token"):
+        world.run(world.driver.ensure_settings(world.node, Settings("enforce", token)))
+
+    with pytest.raises(BadToken):
+        world.run(world.driver.observe(replace(world.node, token="lost-on-the-way")))
+    assert world.run(world.driver.observe(replace(world.node, token="another-token"))).observation.mode == "enforce"
