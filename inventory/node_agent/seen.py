@@ -1,6 +1,7 @@
 """What the probe found on this node, before anybody says whose the GPUs are."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from inventory.node_agent.protocol import Fault, GpuSeen
 
@@ -10,10 +11,12 @@ class NodeSeen:
     """The node's GPUs as the driver shows them: nobody's, no generation, no reading of who may open them.
 
     `gpus` is empty and `faults` says why where the driver cannot be asked. `cards_on_bus`: NVIDIA cards on the PCI bus,
-    None where that is unknown.
+    None where that is unknown. `instances`: MIG uuid -> (GPU instance id, compute instance id), by which its capability
+    devices are found.
     """
 
     gpus: tuple[GpuSeen, ...]
     driver: str = ""
     cards_on_bus: int | None = None
     faults: tuple[Fault, ...] = ()
+    instances: Mapping[str, tuple[int, int]] = field(default_factory=dict)
