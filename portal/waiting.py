@@ -132,9 +132,8 @@ def _needs(person: Person) -> list[Waiting]:
 
 def _changes(person: Person) -> list[Waiting]:
     """Changes of grants to sign, and those on which the lead has not been heard."""
-    to_sign = GrantChange.objects.filter(pk__in=queries.changes_waiting_for(person).order_by().values("pk"))
-    rows = (to_sign | queries.changes_unheard(person)).select_related("grant__project", "grant__model").order_by("pk")
-    return [_change(change, _("Answer") if _is_heard(change, person) else _("Sign")) for change in rows[:WAITING_ROWS]]
+    rows = queries.changes_to_answer(person)[:WAITING_ROWS]
+    return [_change(change, _("Answer") if _is_heard(change, person) else _("Sign")) for change in rows]
 
 
 def _is_heard(change: GrantChange, person: Person) -> bool:

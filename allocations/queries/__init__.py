@@ -14,6 +14,7 @@ from allocations.queries.decisions import (
     note_sign_off,
     overdue_roles,
     people_of,
+    pitches_of,
     pitches_visible_to,
     projects_visible_to,
     queue_of,
@@ -99,7 +100,7 @@ from allocations.queries.roster import (
 )
 from allocations.queries.signers import (
     barred_from,
-    changes_unheard,
+    changes_to_answer,
     changes_waiting_for,
     due_by_policies,
     roles_for_change,
@@ -147,7 +148,7 @@ __all__ = [
     "build_snapshot",
     "capacities_of",
     "capacity_of",
-    "changes_unheard",
+    "changes_to_answer",
     "changes_waiting_for",
     "coming_splits",
     "counts_of",
@@ -197,6 +198,7 @@ __all__ = [
     "people_with",
     "percents_of",
     "permissions_on",
+    "pitches_of",
     "pitches_visible_to",
     "preview_for",
     "preview_split",

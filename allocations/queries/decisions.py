@@ -22,7 +22,7 @@ from allocations.models import (
     Split,
     SplitSignature,
 )
-from allocations.queries.look import is_looking, remember
+from allocations.queries.look import is_looking, once_a_look, remember
 from allocations.queries.people import (
     Mandate,
     deputies_of,
@@ -53,8 +53,16 @@ def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
     if len(roles) < len(mandates):
         of_others |= _seen_as_deputy(mandates)
     of_others |= Q(Exists(SignOff.objects.filter(pitch=OuterRef("pk"), person=person, deputy_for__isnull=False)))
-    seen = Pitch.objects.filter(Q(pitcher=person) | (Q(submitted_at__isnull=False) & of_others))
-    return seen.select_related("project__division", "project__lead", "pitcher", "model", "offered_model", "decided_by")
+    return _shown(Pitch.objects.filter(Q(pitcher=person) | (Q(submitted_at__isnull=False) & of_others)))
+
+
+def pitches_of(person: Person) -> QuerySet[Pitch]:
+    """Own pitches, of which the person sees all."""
+    return _shown(Pitch.objects.filter(pitcher=person))
+
+
+def _shown(rows: QuerySet[Pitch]) -> QuerySet[Pitch]:
+    return rows.select_related("project__division", "project__lead", "pitcher", "model", "offered_model", "decided_by")
 
 
 def grants_visible_to(person: Person) -> QuerySet[Grant]:
@@ -101,6 +109,7 @@ def waitlist_of(person: Person) -> QuerySet[Pitch]:
     return signable_by(person).filter(state=Pitch.State.WAITLISTED)
 
 
+@once_a_look
 def signable_by(person: Person) -> QuerySet[Pitch]:
     """The queue of the person, the longest wait first, and after it its waitlists, by rank."""
     rows = Pitch.objects.filter(_turn_of(person), ~_barred(person), state__in=Pitch.SIGNABLE)
@@ -242,16 +251,15 @@ def role_nobody_is_left_for(pitch: Pitch) -> Role | None:
     return without_signer(roles_that_wait(pitch), but=list(Person.objects.filter(pk__in=barred)))
 
 
+@once_a_look
 def splits_waiting_for(person: Person) -> QuerySet[Split]:
     """Proposed splits that the person may sign now, for itself or as a deputy, oldest first."""
     signed = SplitSignature.objects.filter(split=OuterRef("split_id"), role=OuterRef("role_id"))
     turn = Q(pk__in=[])
     for holder, roles in _by_holder(mandates_of(person)):
-        named = Split.roles.through.objects.filter(split=OuterRef("pk"), role__in=roles)
-        turn |= Q(Exists(named.exclude(Exists(signed)))) & ~Q(Exists(_split_counts(holder)))
-    return (
-        splits_visible().filter(turn, state=Split.State.PROPOSED).exclude(Exists(_split_counts(person))).order_by("pk")
-    )
+        named = Split.roles.through.objects.filter(~Exists(signed), split=OuterRef("pk"), role__in=roles)
+        turn |= Q(Exists(named)) if holder == person else Q(Exists(named)) & ~Exists(_split_counts(holder))
+    return splits_visible().filter(turn, ~Exists(_split_counts(person)), state=Split.State.PROPOSED).order_by("pk")
 
 
 def _given(pitch: Pitch) -> list[SignOff]:

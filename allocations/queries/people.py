@@ -126,8 +126,11 @@ def projects_with(person: Person, permission: str) -> QuerySet[Project]:
 
     Only what was given to this person counts: being a superuser gives none.
     """
-    if not person.is_active:
-        return Project.objects.none()
+    return _projects_with(person, permission) if person.is_active else Project.objects.none()
+
+
+@once_a_look
+def _projects_with(person: Person, permission: str) -> QuerySet[Project]:
     projects: QuerySet[Project] = get_objects_for_user(
         person, permission, klass=Project, use_groups=False, with_superuser=False, accept_global_perms=False
     )

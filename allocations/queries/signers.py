@@ -47,19 +47,28 @@ def due_by_policies(policies: Iterable[Policy], *, now: datetime, division: Divi
 
 def changes_waiting_for(person: Person) -> QuerySet[GrantChange]:
     """Changes of grants that the person may sign now, for itself or as a deputy, oldest first."""
-    turn = Q(pk__in=[])
-    signed = ChangeSignOff.objects.filter(change=OuterRef("grantchange_id"), role=OuterRef("role_id"))
-    for mandate in mandates_of(person):
-        named = GrantChange.roles.through.objects.filter(grantchange=OuterRef("pk"), role=mandate.role)
-        turn |= Q(Exists(named.exclude(Exists(signed)))) & ~_barred(mandate.holder)
-    rows = GrantChange.objects.filter(turn, state=GrantChange.State.ASKED).exclude(_barred(person))
+    return _asked(_turn_of(person))
+
+
+def changes_to_answer(person: Person) -> QuerySet[GrantChange]:
+    """Those, and the changes on which the person, who leads the project, has not been heard; oldest first."""
+    unheard = Q(kind__in=GrantChange.LEAD_IS_HEARD, grant__project__lead=person, lead_answer="")
+    return _asked(_turn_of(person) | unheard)
+
+
+def _asked(which: Q) -> QuerySet[GrantChange]:
+    rows = GrantChange.objects.filter(which, state=GrantChange.State.ASKED)
     return rows.select_related("grant__project__division", "grant__model", "asked_by").order_by("pk")
 
 
-def changes_unheard(person: Person) -> QuerySet[GrantChange]:
-    """Changes that wait for signatures and on which the person, who leads the project, has not been heard."""
-    rows = GrantChange.objects.filter(state=GrantChange.State.ASKED, kind__in=GrantChange.LEAD_IS_HEARD)
-    return rows.filter(grant__project__lead=person, lead_answer="")
+def _turn_of(person: Person) -> Q:
+    """Changes with an unsigned role of the person, or of a holder not barred from them for whom it stands in."""
+    turn = Q(pk__in=[])
+    signed = ChangeSignOff.objects.filter(change=OuterRef("grantchange_id"), role=OuterRef("role_id"))
+    for mandate in mandates_of(person):
+        named = GrantChange.roles.through.objects.filter(~Exists(signed), grantchange=OuterRef("pk"), role=mandate.role)
+        turn |= Q(Exists(named)) if mandate.is_own else Q(Exists(named)) & ~_barred(mandate.holder)
+    return turn & ~_barred(person)
 
 
 def barred_from(change: GrantChange) -> set[int]:

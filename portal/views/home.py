@@ -18,7 +18,7 @@ PITCH_ROWS = 10
 def home(request: HttpRequest) -> HttpResponse:
     """The person's desk."""
     person = request.user
-    mine = queries.pitches_visible_to(person).filter(pitcher=person).prefetch_related("roles", "sign_offs")
+    mine = queries.pitches_of(person).prefetch_related("roles", "sign_offs")
     projects = list(queries.projects_with(person, "view_project").select_related("division").order_by("name"))
     standings = standings_of(projects)
     context = {
