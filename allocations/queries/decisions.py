@@ -258,7 +258,7 @@ def splits_waiting_for(person: Person) -> QuerySet[Split]:
     turn = Q(pk__in=[])
     for holder, roles in _by_holder(mandates_of(person)):
         named = Split.roles.through.objects.filter(~Exists(signed), split=OuterRef("pk"), role__in=roles)
-        turn |= Q(Exists(named)) if holder == person else Q(Exists(named)) & ~Exists(_split_counts(holder))
+        turn |= Q(Exists(named)) if holder == person else Q(Exists(named)) & ~Q(Exists(_split_counts(holder)))
     return splits_visible().filter(turn, ~Exists(_split_counts(person)), state=Split.State.PROPOSED).order_by("pk")
 
 
