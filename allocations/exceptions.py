@@ -1,6 +1,6 @@
 """GPUs of a model above a division's share for a time; in force only with every signature, over on its own second."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from allocations import queries, rules, turns
 from allocations.days import LAST_DAY, is_reachable
-from allocations.errors import BadTerms, Stale, WrongState
+from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, lock_shares, one_at_a_time
 from allocations.models import Division, ExceptionSignature, Grant, Person, Role, SplitException
 from allocations.notify import page, tell
@@ -16,7 +16,6 @@ from inventory import trail
 from inventory.models import Event, GpuModel
 
 DAY_S = 86_400
-RENEWS_WITHIN = timedelta(days=30)  # one that lies so near to another renews it, whatever it calls itself
 State = SplitException.State
 
 
@@ -36,7 +35,7 @@ def propose_exception(
     _require(ends_at > max(starts_at, now), "ends_at", _("It has an end, in the future and after its beginning."))
     _require(is_reachable(ends_at), "ends_at", _("Name a day up to %(last)s.") % {"last": LAST_DAY})
     starts_at = max(starts_at, now)
-    renewed = _renewed(division, model, starts_at, ends_at)
+    renewed = queries.exception_renewed(division, model, starts_at, ends_at)
     days = max(1, int((ends_at - starts_at).total_seconds() // DAY_S))
     roles = queries.roles_for_split() if renewed else queries.roles_for_exception(division, gpus=gpus, days=days)
     turns.require_signers(roles, what=_("an exception above the split"))
@@ -59,33 +58,23 @@ def sign_exception(*, exception: SplitException, by: Person, role: Role | None =
     Raises NotAllowed, WrongState, Stale.
     """
     rules.require(by, "sign_exception", exception)
-    seen = exception.state
-    lock_row(exception)
-    needed = list(exception.roles.all())
-    given = list(exception.signatures.select_related("role", "person", "deputy_for"))
-    own = next((each.role for each in given if each.person == by), None)
-    if own and role in (None, own):
+    given = turns.sign(exception, by=by, role=role)
+    if given is None:
         return exception
-    _require_proposed(exception, seen)
-    mandate = turns.require_mandate(by, role, needed, given)
-    now = timezone.now()
-    if exception.ends_at <= now:
+    if exception.ends_at <= timezone.now():
         raise WrongState(_("Its time was over before all had signed."), ends_at=exception.ends_at)
-    ExceptionSignature.objects.create(
-        exception=exception, role=mandate.role, person=by, deputy_for=mandate.deputy_for, at=now
-    )
-    complete = {*(each.role for each in given), mandate.role} >= set(needed)
-    if complete:
+    if given.is_last:
         lock_shares(exception.model)
         now = timezone.now()
-        _require_no_new_renewal(exception, needed)
+        time = (exception.starts_at, exception.ends_at)
+        turns.require_no_new_renewal(exception, queries.exception_renewed(exception.division, exception.model, *time))
         SplitException.objects.advance(exception, State.SIGNED, signed_at=now, starts_at=max(exception.starts_at, now))
     event = trail.record(
-        "exception.signed", exception, by=by, role=mandate.role.slug, complete=complete, **mandate.said,
-        **_said(exception),
+        "exception.signed", exception, by=by, role=given.mandate.role.slug, complete=given.is_last,
+        **given.mandate.said, **_said(exception),
     )  # fmt: skip
-    if complete:
-        people = {exception.proposed_by, *(each.person for each in given)} - {by}
+    if given.is_last:
+        people = {exception.proposed_by, *given.people} - {by}
         _tell(event, exception, people, _("An exception above the split has all its signatures"), by)
     return exception
 
@@ -96,7 +85,7 @@ def withdraw_exception(*, exception: SplitException, by: Person, reason: str = "
     rules.require(by, "withdraw_exception", exception)
     seen = exception.state
     lock_row(exception)
-    _require_proposed(exception, seen)
+    turns.require_waits(exception, seen)
     SplitException.objects.advance(exception, State.WITHDRAWN)
     trail.record("exception.withdrawn", exception, by=by, reason=reason)
     return exception
@@ -128,36 +117,6 @@ def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
     )
     trail.record("exception.signed", exception, by=by, complete=True, pitch=pitch.public_id, **_said(exception))
     return exception
-
-
-def _renewed(division: Division, model: GpuModel, starts_at: datetime, ends_at: datetime) -> SplitException | None:
-    """The exception that one of that time renews."""
-    near = SplitException.objects.filter(
-        division=division, model=model, state=State.SIGNED, starts_at__lt=ends_at + RENEWS_WITHIN,
-        ends_at__gt=starts_at - RENEWS_WITHIN,
-    )  # fmt: skip
-    return near.order_by("-ends_at").first()
-
-
-def _require_no_new_renewal(exception: SplitException, needed: list[Role]) -> None:
-    """Nothing has been signed since it was proposed that it would renew without those who sign the split."""
-    if exception.renews or set(queries.roles_for_split()) <= set(needed):
-        return
-    if _renewed(exception.division, exception.model, exception.starts_at, exception.ends_at):
-        raise WrongState(
-            _("Another one has been signed since, which this would renew. Propose it again: it then goes to %(who)s.")
-            % {"who": ", ".join(role.name for role in queries.roles_for_split())}
-        )
-
-
-def _require_proposed(exception: SplitException, seen: str) -> None:
-    if exception.state == State.PROPOSED:
-        return
-    words = {"state": exception.get_state_display()}
-    message = _("This exception: %(state)s. There is no such step from here.") % words
-    if seen != exception.state:
-        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=exception.state)
-    raise WrongState(message, state=exception.state)
 
 
 def _require(fits: bool, field: str, message: str) -> None:

@@ -6,19 +6,18 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from allocations import queries, rules
+from allocations import queries, rules, turns
 from allocations.days import LAST_DAY, is_reachable, last_day
-from allocations.errors import BadTerms, NotAllowed, OverCapacity, Stale, WrongState
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, WrongState
 from allocations.grants import site_zone, spoken
 from allocations.locks import lock_row, lock_shares, one_at_a_time
-from allocations.models import Grant, Loan, Person, Project
+from allocations.models import Grant, Loan, Person, Project, Role
 from allocations.notify import page, tell
 from inventory import trail
 from inventory.models import Event, GpuModel
 
 ACTOR = "loans"
 REMINDED_BEFORE = timedelta(days=3)
-RENEWS_WITHIN = timedelta(days=30)  # one between the same two that lies so near to another renews it
 State = Loan.State
 
 
@@ -39,7 +38,7 @@ def propose_loan(
     """A loan that waits for the lender's lead; either lead, ops or a decider of either division proposes it.
 
     `daily_from` and `daily_until` are clock times of the site: then the GPUs are lent in these hours of every day only.
-    A renewal is proposed by one of those who sign the split. Raises NotAllowed, BadTerms, OverCapacity.
+    A renewal waits for those who sign the split, too. Raises NotAllowed, BadTerms, NobodyToSign, OverCapacity.
     """
     rules.require(by, "propose_loan", (lender, borrower))
     now = timezone.now()
@@ -54,65 +53,106 @@ def propose_loan(
     for project in (lender, borrower):
         if project.state != Project.State.ACTIVE:
             raise WrongState(_("%(project)s winds down or has ended.") % {"project": project.name})
-    renewed = _renewed(lender, borrower, model, starts_at, ends_at)
-    signers = queries.roles_for_split()
-    if renewed and not set(signers) & set(queries.roles_of(by)):
-        raise NotAllowed(
-            _("This renews a loan. A renewal is proposed by: %(who)s.")
-            % {"who": ", ".join(role.name for role in signers)},
-            who=[role.name for role in signers],
-        )
+    renewed = queries.loan_renewed(lender, borrower, model, starts_at, ends_at)
+    roles = queries.roles_for_split() if renewed else []
+    if renewed:
+        turns.require_signers(roles, what=_("the renewal of a loan"), but={lender.lead, borrower.lead})
     _require_lendable(lender, model, gpus, starts_at, ends_at)
     loan = Loan.objects.create(
         lender=lender, borrower=borrower, model=model, gpus=gpus, starts_at=starts_at, ends_at=ends_at,
         daily_from=daily_from, daily_until=daily_until, reason=reason.strip(), renews=renewed, proposed_by=by,
         proposed_at=now,
     )  # fmt: skip
-    event = trail.record("loan.proposed", loan, by=by, reason=reason, **_said(loan))
+    loan.roles.set(roles)
+    event = trail.record("loan.proposed", loan, by=by, reason=reason, roles=[r.slug for r in roles], **_said(loan))
     _tell(event, loan, {lender.lead, borrower.lead} - {by}, _("Proposed: %(what)s"), reason)
+    signers = queries.signers_for(roles, barred={by.pk, *queries.leads_of(loan)})
+    _tell(event, loan, signers, _("A renewal waits for your signature: %(what)s"), reason)
     return loan
 
 
 @one_at_a_time
 def answer_loan(*, loan: Loan, by: Person, agrees: bool, reason: str = "") -> Loan:
-    """The lender's lead has agreed, and the borrower has a promise of them for that time; or declined, with a reason.
+    """The lender's lead has agreed, or declined with a reason; with the last signature of a renewal it holds.
 
     Nobody else answers, no deputy either. The lender's promise must hold them for the whole time; its division pays.
-    The same answer again changes nothing. Raises NotAllowed, BadTerms, WrongState, Stale, OverCapacity.
+    The same answer again changes nothing; until it holds, who has agreed may still decline.
+    Raises NotAllowed, BadTerms, WrongState, Stale, OverCapacity.
     """
     rules.require(by, "answer_loan", loan)
     seen = loan.state
     lock_row(loan)
-    new = State.AGREED if agrees else State.DECLINED
-    if loan.state == new and loan.answered_by == by:
+    same = (State.PROPOSED, State.AGREED) if agrees else (State.DECLINED,)
+    if loan.state in same and loan.answered_by == by:
         return loan
-    _require_proposed(loan, seen)
+    turns.require_waits(loan, seen)
     if not agrees and not reason.strip():
         raise BadTerms(_("Say why: who asked reads it."), field="reason")
-    now = timezone.now()
-    stamps: dict[str, object] = {"answered_by": by, "answered_at": now, "answer_reason": reason.strip()}
-    if agrees:
-        if loan.ends_at <= now:
-            raise WrongState(_("Its time was over before the lead agreed."), ends_at=loan.ends_at)
-        lock_shares(loan.model)
-        starts_at = max(loan.starts_at, now)
-        _require_no_new_renewal(loan)
-        _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at)
-        stamps |= {"starts_at": starts_at, "grant": _promise(loan, starts_at, by)}
-    Loan.objects.advance(loan, new, **stamps)
-    event = trail.record(f"loan.{new}", loan, by=by, reason=reason, **_said(loan))
-    subject = _("Agreed: %(what)s") if agrees else _("Declined: %(what)s")
-    _tell(event, loan, {loan.proposed_by, loan.borrower.lead} - {by}, subject, reason)
+    if by.pk in queries.people_of(loan.signatures.all()):
+        raise NotAllowed(_("You count under this loan as a signer; it needs a lead besides."))
+    loan.answered_by, loan.answered_at, loan.answer_reason = by, timezone.now(), reason.strip()
+    loan.save(update_fields=["answered_by", "answered_at", "answer_reason"])
+    holds = agrees and _settle(loan, by)
+    if not agrees:
+        Loan.objects.advance(loan, State.DECLINED)
+    event = trail.record(
+        "loan.agreed" if agrees else "loan.declined", loan, by=by, reason=reason, complete=holds, **_said(loan)
+    )
+    subject = _("Agreed: %(what)s") if holds else _("The lender's lead agrees: %(what)s")
+    _tell(event, loan, _concerned(loan) - {by}, subject if agrees else _("Declined: %(what)s"), reason)
     return loan
 
 
 @one_at_a_time
+def sign_loan(*, loan: Loan, by: Person, role: Role | None = None) -> Loan:
+    """`by` has signed a renewal for `role` (by default one held and not signed for); with the last of all it holds.
+
+    Neither lead signs: the lender's answers as such, the borrower's gains by it. One's own signature repeated changes
+    nothing. Raises NotAllowed, WrongState, Stale, OverCapacity.
+    """
+    rules.require(by, "sign_loan", loan)
+    given = turns.sign(loan, by=by, role=role, barred=queries.leads_of(loan))
+    if given is None:
+        return loan
+    holds = given.is_last and _settle(loan, by)
+    event = trail.record(
+        "loan.signed", loan, by=by, role=given.mandate.role.slug, complete=holds, **given.mandate.said, **_said(loan)
+    )
+    if holds:
+        _tell(event, loan, (_concerned(loan) | {loan.lender.lead}) - {by}, _("Agreed: %(what)s"), loan.reason)
+    return loan
+
+
+def _settle(loan: Loan, by: Person) -> bool:
+    """Whether the lead has agreed and all have signed; then the locked loan holds: the borrower has its promise."""
+    signed = set(loan.signatures.values_list("role", flat=True))
+    if loan.answered_by is None or not signed >= set(loan.roles.values_list("pk", flat=True)):
+        return False
+    lock_shares(loan.model)
+    now = timezone.now()
+    if loan.ends_at <= now:
+        raise WrongState(_("Its time was over before all had agreed."), ends_at=loan.ends_at)
+    starts_at = max(loan.starts_at, now)
+    two = (loan.lender, loan.borrower, loan.model)
+    turns.require_no_new_renewal(loan, queries.loan_renewed(*two, starts_at, loan.ends_at))
+    _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at)
+    Loan.objects.advance(loan, State.AGREED, starts_at=starts_at, grant=_promise(loan, starts_at, by))
+    return True
+
+
+def _concerned(loan: Loan) -> set[Person]:
+    """Who hears of each answer: who proposed it, the borrower's lead, those who signed it."""
+    signers = {each.person for each in loan.signatures.select_related("person")}
+    return {loan.proposed_by, loan.borrower.lead} | signers
+
+
+@one_at_a_time
 def withdraw_loan(*, loan: Loan, by: Person, reason: str = "") -> Loan:
-    """The lender's lead needs to answer it no more. Raises NotAllowed, WrongState, Stale."""
+    """Nobody needs to answer or sign it any more. Raises NotAllowed, WrongState, Stale."""
     rules.require(by, "withdraw_loan", loan)
     seen = loan.state
     lock_row(loan)
-    _require_proposed(loan, seen)
+    turns.require_waits(loan, seen)
     Loan.objects.advance(loan, State.WITHDRAWN)
     trail.record("loan.withdrawn", loan, by=by, reason=reason)
     return loan
@@ -190,37 +230,6 @@ def _require_lendable(lender: Project, model: GpuModel, gpus: int, starts_at: da
             % {"project": lender.name, "left": left, "model": model.name, "asked": gpus},
             field="gpus", free_gpus=left, asked_gpus=gpus,
         )  # fmt: skip
-
-
-def _renewed(
-    lender: Project, borrower: Project, model: GpuModel, starts_at: datetime, ends_at: datetime
-) -> Loan | None:
-    held = Loan.objects.filter(
-        lender=lender, borrower=borrower, model=model, state__in=[State.AGREED, State.RETURNED],
-        starts_at__lt=ends_at + RENEWS_WITHIN, ends_at__gt=starts_at - RENEWS_WITHIN,
-    )  # fmt: skip
-    return held.exclude(starts_at=starts_at).order_by("-ends_at").first()  # beside one from one day on is no renewal
-
-
-def _require_no_new_renewal(loan: Loan) -> None:
-    """Nothing has been agreed since it was proposed that it would renew without those who sign the split."""
-    signers = queries.roles_for_split()
-    if loan.renews or set(signers) & set(queries.roles_of(loan.proposed_by)):
-        return
-    if _renewed(loan.lender, loan.borrower, loan.model, loan.starts_at, loan.ends_at):
-        raise WrongState(
-            _("Another loan between the two has been agreed since, which this would renew. It is proposed by: %(who)s.")
-            % {"who": ", ".join(role.name for role in signers)}
-        )
-
-
-def _require_proposed(loan: Loan, seen: str) -> None:
-    if loan.state == State.PROPOSED:
-        return
-    message = _("This loan: %(state)s. There is no such step from here.") % {"state": loan.get_state_display()}
-    if seen != loan.state:
-        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=loan.state)
-    raise WrongState(message, state=loan.state)
 
 
 def _require(fits: bool, field: str, message: str) -> None:

@@ -234,9 +234,15 @@ RULES: dict[str, Rule] = {
         lambda person, loan: loan.lender.lead_id == person.pk,
         lambda loan: _lead(loan.lender),
     ),
+    "sign_loan": Rule(
+        lambda person, loan: _signs_split(person, list(loan.roles.all())),
+        lambda loan: _named(list(loan.roles.all())),
+    ),
     "withdraw_loan": Rule(
-        lambda person, loan: loan.proposed_by_id == person.pk or loan.borrower.lead_id == person.pk,
-        lambda loan: [loan.proposed_by.name, *_lead(loan.borrower)],
+        lambda person, loan: (
+            person.pk in (loan.proposed_by_id, loan.borrower.lead_id) or _holds_one_of(person, list(loan.roles.all()))
+        ),
+        lambda loan: [loan.proposed_by.name, *_lead(loan.borrower), *_named(list(loan.roles.all()))],
     ),
     "return_loan": Rule(
         lambda person, loan: loan.borrower.lead_id == person.pk or _has_power(person, Power.OPERATE),

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from allocations import queries, rules, turns
 from allocations.days import LAST_DAY, day_of, is_reachable, start_of
-from allocations.errors import BadTerms, NobodyToSign, NotAllowed, Stale, WrongState
+from allocations.errors import BadTerms
 from allocations.grants import site_zone
 from allocations.locks import lock_row, lock_shares, one_at_a_time
-from allocations.models import Division, Person, Role, Split, SplitLine, SplitSignature, SplitWeight
+from allocations.models import Division, Person, Role, Split, SplitLine, SplitWeight
 from allocations.notify import page, tell
 from allocations.queries import Percents
 from inventory import trail
@@ -40,7 +40,8 @@ def propose_split(
     they are signed with it. It may begin today at the earliest.
     Raises NotAllowed, BadTerms, NobodyToSign.
     """
-    roles = _roles_that_sign()
+    roles = queries.roles_for_split()
+    turns.require_signers(roles, what=_("a split"))
     rules.require(by, "propose_split")
     now = timezone.now()
     if starts_at < start_of(day_of(now, site_zone()), site_zone()):
@@ -75,36 +76,26 @@ def sign_split(*, split: Split, by: Person, role: Role | None = None) -> Split:
     Raises NotAllowed, WrongState, Stale.
     """
     rules.require(by, "sign_split", split)
-    seen = split.state
-    lock_row(split)
-    needed = list(split.roles.all())
-    given = list(split.signatures.select_related("role", "person", "deputy_for"))
-    signed = {signature.role: signature.person for signature in given}
-    own = next((mine for mine, person in signed.items() if person == by), None)
-    if own and role in (None, own):
+    given = turns.sign(split, by=by, role=role)
+    if given is None:
         return split
-    _require_proposed(split, seen)
-    if own:
-        raise NotAllowed(
-            _("You have signed as %(role)s; somebody else signs for the other role.") % {"role": own.name},
-            role=own.slug,
-        )
-    mandate = turns.require_mandate(by, role, needed, given)
-    role, now = mandate.role, timezone.now()
-    SplitSignature.objects.create(split=split, role=role, person=by, deputy_for=mandate.deputy_for, at=now)
-    complete = {*signed, role} >= set(needed)
     before = split.starts_at
-    if complete:
+    if given.is_last:
         lock_shares()
         now = timezone.now()
         Split.objects.advance(split, Split.State.SIGNED, signed_at=now, starts_at=max(before, now))
     event = trail.record(
-        "split.signed", split, by=by, role=role.slug, complete=complete, before_starts_at=before,
-        starts_at=split.starts_at, percents=queries.percents_of(split), **mandate.said,
+        "split.signed", split, by=by, role=given.mandate.role.slug, complete=given.is_last, before_starts_at=before,
+        starts_at=split.starts_at, percents=queries.percents_of(split), **given.mandate.said,
     )  # fmt: skip
-    if complete:
-        people = {split.proposed_by, *signed.values(), by}
-        _tell(event, people, _("A split of the fleet has all its signatures"), by, split.reason)
+    if given.is_last:
+        _tell(
+            event,
+            {split.proposed_by, *given.people},
+            _("A split of the fleet has all its signatures"),
+            by,
+            split.reason,
+        )
     return split
 
 
@@ -117,33 +108,10 @@ def withdraw_split(*, split: Split, by: Person, reason: str = "") -> Split:
     rules.require(by, "withdraw_split", split)
     seen = split.state
     lock_row(split)
-    _require_proposed(split, seen)
+    turns.require_waits(split, seen)
     Split.objects.advance(split, Split.State.WITHDRAWN)
     trail.record("split.withdrawn", split, by=by, reason=reason)
     return split
-
-
-def _roles_that_sign() -> list[Role]:
-    roles = queries.roles_for_split()
-    if not roles:
-        raise NobodyToSign(_("No policy says who signs a split. Ask an admin for one."))
-    lacking = queries.without_signer(roles)
-    if lacking:
-        raise NobodyToSign(
-            _("As %(role)s somebody must sign besides those who sign for the other roles. Ask an admin.")
-            % {"role": lacking.name},
-            role=lacking.slug,
-        )
-    return roles
-
-
-def _require_proposed(split: Split, seen: str) -> None:
-    if split.state == Split.State.PROPOSED:
-        return
-    message = _("This split: %(state)s. There is no such step from here.") % {"state": split.get_state_display()}
-    if seen != split.state:
-        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=split.state)
-    raise WrongState(message, state=split.state)
 
 
 def _lines(percents: Percents) -> list[tuple[Division, GpuModel | None, Decimal]]:

@@ -1,23 +1,28 @@
-"""Whose turn it is to sign a pitch, and for whom: roles held and roles stood in for, each person counting once."""
+"""Whose turn it is to sign, and for whom: roles held and roles stood in for, each person counting once."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from allocations import queries
 from allocations.errors import NobodyToSign, NotAllowed, Stale, WrongState
-from allocations.models import (
-    ChangeSignOff,
-    Deputy,
-    ExceptionSignature,
-    Person,
-    Pitch,
-    Role,
-    SignOff,
-    SplitSignature,
-)
+from allocations.locks import lock_row
+from allocations.models import Deputy, GrantChange, Loan, Person, Pitch, Role, SignOff, Split, SplitException
+from allocations.models.people import Signature
 
-Signature = ChangeSignOff | ExceptionSignature | SplitSignature
+Signed = Split | SplitException | Loan
+"""What holds once each of its `roles` has signed."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A signature just given, whether it was the last of all, and who has signed, `by` among them."""
+
+    mandate: queries.Mandate
+    is_last: bool
+    people: set[Person]
 
 
 def require_role(pitch: Pitch, by: Person, role: Role) -> None:
@@ -125,6 +130,47 @@ def require_mandate(
             role=role.slug,
         )
     return free[0]
+
+
+def sign(row: Signed, *, by: Person, role: Role | None, barred: Collection[int] = ()) -> Given | None:
+    """`by` has signed for `role` (by default one held and not signed for); None where it repeats an own signature.
+
+    The row is locked from here on. `barred` as for `require_mandate`. Raises NotAllowed, WrongState, Stale.
+    """
+    seen = row.state
+    lock_row(row)
+    needed = list(row.roles.all())
+    given: list[Signature] = list(row.signatures.select_related("role", "person", "deputy_for"))
+    own = next((each.role for each in given if each.person == by), None)
+    if own and role in (None, own):
+        return None
+    require_waits(row, seen)
+    mandate = require_mandate(by, role, needed, given, barred=barred)
+    row.signatures.create(role=mandate.role, person=by, deputy_for=mandate.deputy_for, at=timezone.now())
+    signed = {*(each.role for each in given), mandate.role}
+    return Given(mandate, signed >= set(needed), {by, *(each.person for each in given)})
+
+
+def require_waits(row: Signed | GrantChange, seen: str) -> None:
+    """The locked row waits for signatures. Raises WrongState, Stale when the caller saw another state than it has."""
+    if row.state == (GrantChange.State.ASKED if isinstance(row, GrantChange) else row.State.PROPOSED):
+        return
+    words = {"noun": row._meta.verbose_name, "state": row.get_state_display()}
+    message = _("This %(noun)s: %(state)s. There is no such step from here.") % words
+    if seen != row.state:
+        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=row.state)
+    raise WrongState(message, state=row.state)
+
+
+def require_no_new_renewal(row: SplitException | Loan, renewed: SplitException | Loan | None) -> None:
+    """Nothing held by now (`renewed`) makes it a renewal without those who sign the split. Raises WrongState."""
+    signers = queries.roles_for_split()
+    if renewed is None or row.renews_id or set(signers) <= set(row.roles.all()):
+        return
+    raise WrongState(
+        _("Another one holds since, which this would renew. Propose it again: it then goes to %(who)s.")
+        % {"who": ", ".join(role.name for role in signers)}
+    )
 
 
 def require_signers(roles: list[Role], *, what: str, but: Collection[Person] = ()) -> None:

@@ -57,6 +57,7 @@ SENTENCES: dict[str, str | Promise] = {
     "result.answered": _("said what came of %(about)s"),
     "loan.proposed": _("proposed to lend %(about)s until %(ends_at)s"),
     "loan.agreed": _("agreed to lend %(about)s until %(ends_at)s"),
+    "loan.signed": _("signed the renewal of a loan, %(about)s until %(ends_at)s, as %(role)s"),
     "loan.declined": _("declined to lend %(about)s"),
     "loan.withdrawn": _("withdrew the loan of %(about)s"),
     "loan.reminded": _("reminded both leads of the loan of %(about)s"),

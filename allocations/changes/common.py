@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext as _
 
-from allocations import queries
+from allocations import queries, turns
 from allocations.days import last_day
-from allocations.errors import Stale, WrongState
+from allocations.errors import WrongState
 from allocations.grants import site_zone, spoken
 from allocations.locks import lock_row
 from allocations.models import Grant, GrantChange, Person
@@ -41,17 +41,7 @@ def lock_asked(change: GrantChange) -> None:
     """The row is locked and waits for signatures. Raises WrongState, Stale when it did as `change` shows it."""
     seen = change.state
     lock_row(change)
-    require_asked(change, seen)
-
-
-def require_asked(change: GrantChange, seen: str) -> None:
-    """The locked change waits for signatures. Raises WrongState, Stale when the caller saw another state."""
-    if change.state == GrantChange.State.ASKED:
-        return
-    message = _("This change: %(state)s. There is no such step from here.") % {"state": change.get_state_display()}
-    if seen != change.state:
-        raise Stale(_("Somebody was first. %(message)s") % {"message": message}, old=seen, new=change.state)
-    raise WrongState(message, state=change.state)
+    turns.require_waits(change, seen)
 
 
 def require_promised(grant: Grant) -> None:

@@ -6,7 +6,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from allocations import queries, rules, turns
-from allocations.changes.common import require_asked, tell_of, words_of
+from allocations.changes.common import tell_of, words_of
 from allocations.changes.effects import let_go, take_effect
 from allocations.errors import BadTerms
 from allocations.locks import lock_row, one_at_a_time
@@ -34,7 +34,7 @@ def sign_change(
     own = next((each for each in given if each.person == by and each.verdict == verdict), None)
     if own and role in (None, own.role):
         return own
-    require_asked(row, seen)
+    turns.require_waits(row, seen)
     needed = list(row.roles.all())
     mandate = turns.require_mandate(by, role, needed, given, barred=queries.barred_from(row))
     if verdict == ChangeSignOff.Verdict.DECLINE and not reason.strip():

@@ -13,7 +13,6 @@ from allocations.queries.decisions import (
     needed_by,
     note_sign_off,
     overdue_roles,
-    people_of,
     pitches_of,
     pitches_visible_to,
     projects_visible_to,
@@ -24,7 +23,6 @@ from allocations.queries.decisions import (
     signable_by,
     signers_of,
     splits_visible,
-    splits_waiting_for,
     unsigned_roles,
     waitlist_of,
 )
@@ -92,6 +90,7 @@ from allocations.queries.promises import (
     percents_of,
     preview_split,
 )
+from allocations.queries.renewals import RENEWS_WITHIN_DAYS, exception_renewed, loan_renewed
 from allocations.queries.roster import (
     Vacancy,
     deputies_now_and_later,
@@ -103,11 +102,19 @@ from allocations.queries.signers import (
     changes_to_answer,
     changes_waiting_for,
     due_by_policies,
+    exceptions_waiting_for,
+    leads_of,
+    loans_waiting_for,
+    people_of,
     roles_for_change,
     roles_for_exception,
     roles_named,
+    signature_fields,
+    signers_for,
     signers_of_change,
     signing_rows,
+    splits_waiting_for,
+    with_signatures,
 )
 from allocations.queries.snapshot import build_snapshot, need_of
 from allocations.queries.splitting import (
@@ -116,13 +123,13 @@ from allocations.queries.splitting import (
     SplitPreview,
     debts_of,
     exceptions_open,
-    exceptions_waiting_for,
     preview_for,
 )
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
+    "RENEWS_WITHIN_DAYS",
     "DebtPlan",
     "DivisionCapacity",
     "Guarantees",
@@ -160,6 +167,7 @@ __all__ = [
     "drift",
     "due_by_policies",
     "effective_split",
+    "exception_renewed",
     "exceptions_open",
     "exceptions_waiting_for",
     "fast_lane_gpu_hours",
@@ -172,12 +180,15 @@ __all__ = [
     "in_turn",
     "is_lent",
     "late_gpu_days",
+    "leads_of",
     "lendable",
     "lent_by_project",
     "load_signatures",
     "loan_of",
+    "loan_renewed",
     "loans_of",
     "loans_visible_to",
+    "loans_waiting_for",
     "look_alikes",
     "mandates_for",
     "mandates_of",
@@ -221,6 +232,8 @@ __all__ = [
     "roles_that_wait",
     "roles_without_holder",
     "signable_by",
+    "signature_fields",
+    "signers_for",
     "signers_of",
     "signers_of_change",
     "signing_of",
@@ -235,5 +248,6 @@ __all__ = [
     "waitlist_of",
     "ways_to_sign",
     "with_due_gpus",
+    "with_signatures",
     "without_signer",
 ]

@@ -8,8 +8,6 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from allocations.models import (
-    ChangeSignOff,
-    ExceptionSignature,
     Grant,
     GrantChange,
     Person,
@@ -20,13 +18,10 @@ from allocations.models import (
     Role,
     SignOff,
     Split,
-    SplitSignature,
 )
 from allocations.queries.look import is_looking, once_a_look, remember
 from allocations.queries.people import (
     Mandate,
-    deputies_of,
-    holders_of,
     mandates_of,
     projects_with,
     roles_of,
@@ -34,6 +29,7 @@ from allocations.queries.people import (
     who_signs,
     without_signer,
 )
+from allocations.queries.signers import by_holder, people_of, signers_for, with_signatures
 from allocations.queries.together import Wanted, load_together
 
 READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
@@ -83,15 +79,8 @@ def projects_visible_to(person: Person) -> QuerySet[Project]:
 
 def splits_visible() -> QuerySet[Split]:
     """Every split, newest first, with lines and signatures: how the fleet is shared is no secret in the lab."""
-    return Split.objects.select_related("proposed_by").prefetch_related(
-        "lines__division",
-        "lines__model",
-        "weights__model",
-        "roles",
-        "signatures__role",
-        "signatures__person",
-        "signatures__deputy_for",
-    )
+    rows = Split.objects.select_related("proposed_by")
+    return with_signatures(rows.prefetch_related("lines__division", "lines__model", "weights__model"))
 
 
 def queue_of(person: Person) -> QuerySet[Pitch]:
@@ -194,16 +183,7 @@ def needed_by(pitch: Pitch) -> list[Role]:
 
 def signers_of(pitch: Pitch, roles: Iterable[Role]) -> set[Person]:
     """Who may sign the pitch for one of the roles, holders and deputies, whatever they signed for others."""
-    barred = {pitch.pitcher_id, *_recused(pitch)}
-    holders = {person for people in holders_of(roles).values() for person in people}
-    standing_in = {row.deputy for rows in deputies_of(roles).values() for row in rows if row.principal_id not in barred}
-    return {person for person in holders | standing_in if person.pk not in barred}
-
-
-def people_of(signatures: Iterable[SignOff | SplitSignature | ChangeSignOff | ExceptionSignature]) -> set[int]:
-    """The pks of the people who count among the signatures: who signed, and for whom they signed."""
-    pairs = [(signature.person_id, signature.deputy_for_id) for signature in signatures]
-    return {pk for pair in pairs for pk in pair if pk is not None}
+    return signers_for(roles, barred={pitch.pitcher_id, *_recused(pitch)})
 
 
 def roles_that_wait(pitch: Pitch) -> list[Role]:
@@ -251,17 +231,6 @@ def role_nobody_is_left_for(pitch: Pitch) -> Role | None:
     return without_signer(roles_that_wait(pitch), but=list(Person.objects.filter(pk__in=barred)))
 
 
-@once_a_look
-def splits_waiting_for(person: Person) -> QuerySet[Split]:
-    """Proposed splits that the person may sign now, for itself or as a deputy, oldest first."""
-    signed = SplitSignature.objects.filter(split=OuterRef("split_id"), role=OuterRef("role_id"))
-    turn = Q(pk__in=[])
-    for holder, roles in _by_holder(mandates_of(person)):
-        named = Split.roles.through.objects.filter(~Exists(signed), split=OuterRef("pk"), role__in=roles)
-        turn |= Q(Exists(named)) if holder == person else Q(Exists(named)) & ~Q(Exists(_split_counts(holder)))
-    return splits_visible().filter(turn, ~Exists(_split_counts(person)), state=Split.State.PROPOSED).order_by("pk")
-
-
 def _given(pitch: Pitch) -> list[SignOff]:
     return [sign_off for sign_off in pitch.sign_offs.all() if sign_off.round == pitch.round]
 
@@ -273,7 +242,7 @@ def _recused(pitch: Pitch) -> set[int]:
 def _turn_of(person: Person) -> Q:
     """Pitches with an unsigned role that the person may sign for, for itself or for a holder not barred from them."""
     turn = Q(pk__in=[])
-    for holder, roles in _by_holder(mandates_of(person)):
+    for holder, roles in by_holder(mandates_of(person)):
         own = Q(Exists(_in_turn(OuterRef("pk")).filter(role__in=roles)))
         turn |= own if holder == person else own & ~_barred(holder)
     return turn
@@ -287,22 +256,10 @@ def _barred(person: Person) -> Q:
     return Q(pitcher=person) | Q(Exists(recused)) | Q(Exists(counts))
 
 
-def _split_counts(person: Person) -> QuerySet[SplitSignature]:
-    signatures = SplitSignature.objects.filter(split=OuterRef("pk"))
-    return signatures.filter(Q(person=person) | Q(deputy_for=person))
-
-
-def _by_holder(mandates: Iterable[Mandate]) -> list[tuple[Person, list[Role]]]:
-    roles: dict[Person, list[Role]] = {}
-    for mandate in mandates:
-        roles.setdefault(mandate.holder, []).append(mandate.role)
-    return list(roles.items())
-
-
 def _seen_as_deputy(mandates: Iterable[Mandate]) -> Q:
     """What waits for a role of those for whom somebody stands in; a pitch of their own does not wait for them."""
     seen = Q(pk__in=[])
-    for holder, roles in _by_holder(mandate for mandate in mandates if not mandate.is_own):
+    for holder, roles in by_holder(mandate for mandate in mandates if not mandate.is_own):
         asked = PitchRole.objects.filter(pitch=OuterRef("pk"), role__in=roles)
         seen |= Q(Exists(asked), state__in=Pitch.OPEN) & ~Q(pitcher=holder)
     return seen

@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Case, F, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from allocations.days import daily_hours
 from allocations.models import Grant, Loan, Person, Project
 from allocations.queries.decisions import projects_visible_to
 from allocations.queries.look import once_a_look
+from allocations.queries.people import mandates_of
 
 DAY = timedelta(days=1)
 
@@ -22,9 +23,11 @@ def loan_of(grant: Grant) -> Loan | None:
 
 
 def loans_visible_to(person: Person) -> QuerySet[Loan]:
-    """Loans to or from projects that the person sees, newest first."""
+    """Loans to or from projects that the person sees, and those that it was asked to sign, newest first."""
     seen = projects_visible_to(person).order_by().values("pk")
-    rows = Loan.objects.filter(lender__in=seen) | Loan.objects.filter(borrower__in=seen)
+    roles = {mandate.role for mandate in mandates_of(person)}
+    asked = Loan.roles.through.objects.filter(loan=OuterRef("pk"), role__in=roles)
+    rows = Loan.objects.filter(Q(lender__in=seen) | Q(borrower__in=seen) | Exists(asked))
     return rows.select_related(
         "lender__division", "lender__lead", "borrower__division", "borrower__lead", "model", "proposed_by",
         "answered_by", "grant",

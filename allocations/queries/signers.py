@@ -1,13 +1,33 @@
 """Who must sign what is not a pitch: policy rows by subject, and what waits for a person's signature of that kind."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from allocations.calendar import due_after
-from allocations.models import ChangeSignOff, Division, Grant, GrantChange, Person, Policy, Recusal, Role
-from allocations.queries.people import deputies_of, holders_of, mandates_of
+from allocations.models import (
+    ChangeSignOff,
+    Division,
+    ExceptionSignature,
+    Grant,
+    GrantChange,
+    Loan,
+    LoanSignature,
+    Person,
+    Policy,
+    Recusal,
+    Role,
+    SignOff,
+    Split,
+    SplitException,
+    SplitSignature,
+)
+from allocations.models.people import Signature
+from allocations.queries.look import once_a_look
+from allocations.queries.people import Mandate, deputies_of, holders_of, mandates_of
 from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
 
 
@@ -45,15 +65,80 @@ def due_by_policies(policies: Iterable[Policy], *, now: datetime, division: Divi
     return due_after(now, min(days), division=division) if days else None
 
 
+@dataclass(frozen=True)
+class SignatureField:
+    """A role that must sign something: its signature, or the mandate with which the person who looks could give it."""
+
+    role: Role
+    signature: Signature | None
+    mine: Mandate | None
+
+
+def signature_fields(
+    row: Split | SplitException | Loan, person: Person, *, barred: Collection[int] = ()
+) -> list[SignatureField]:
+    """A field for each of the row's roles; needs its `roles` and `signatures`. `barred`: pks that sign in no way."""
+    signed = {signature.role_id: signature for signature in row.signatures.all()}
+    counted = people_of(signed.values()) | set(barred)
+    waits = row.state == row.State.PROPOSED and person.pk not in counted
+    free = [each for each in mandates_of(person) if each.holder.pk not in counted] if waits else []
+    mine = {mandate.role.pk: mandate for mandate in reversed(free) if mandate.role.pk not in signed}
+    return [SignatureField(role, signed.get(role.pk), mine.get(role.pk)) for role in row.roles.all()]
+
+
+def with_signatures(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The rows with their roles and signatures at hand, for any number of them in a constant number of queries."""
+    return rows.prefetch_related("roles", "signatures__role", "signatures__person", "signatures__deputy_for")
+
+
+def people_of(signatures: Iterable[SignOff | Signature]) -> set[int]:
+    """The pks of the people who count among the signatures: who signed, and for whom they signed."""
+    pairs = [(signature.person_id, signature.deputy_for_id) for signature in signatures]
+    return {pk for pair in pairs for pk in pair if pk is not None}
+
+
+def signers_for(roles: Iterable[Role], *, barred: Collection[int] = ()) -> set[Person]:
+    """Who may sign for one of the roles, holders and deputies; `barred`: pks of people who sign in no way."""
+    roles = list(roles)
+    holders = {person for people in holders_of(roles).values() for person in people}
+    standing_in = {row.deputy for rows in deputies_of(roles).values() for row in rows if row.principal_id not in barred}
+    return {person for person in holders | standing_in if person.pk not in barred}
+
+
+@once_a_look
+def splits_waiting_for(person: Person) -> QuerySet[Split]:
+    """Proposed splits that the person may sign now, for itself or as a deputy, oldest first."""
+    rows = Split.objects.filter(_turn_of(person, Split, SplitSignature, "split"), state=Split.State.PROPOSED)
+    return rows.select_related("proposed_by").prefetch_related("lines__division").order_by("pk")
+
+
+def exceptions_waiting_for(person: Person) -> QuerySet[SplitException]:
+    """As `splits_waiting_for`, exceptions above the split."""
+    turn = _turn_of(person, SplitException, ExceptionSignature, "exception")
+    rows = SplitException.objects.filter(turn, state=SplitException.State.PROPOSED)
+    return rows.select_related("division", "model").order_by("pk")
+
+
+def loans_waiting_for(person: Person) -> QuerySet[Loan]:
+    """As `splits_waiting_for`, renewals of loans; neither lead signs one."""
+    turn = _turn_of(person, Loan, LoanSignature, "loan", barred=_leads)
+    rows = Loan.objects.filter(turn, state=Loan.State.PROPOSED)
+    return rows.select_related("lender", "borrower", "model").order_by("pk")
+
+
 def changes_waiting_for(person: Person) -> QuerySet[GrantChange]:
-    """Changes of grants that the person may sign now, for itself or as a deputy, oldest first."""
-    return _asked(_turn_of(person))
+    """As `splits_waiting_for`, changes of grants."""
+    return _asked(_change_turn(person))
 
 
 def changes_to_answer(person: Person) -> QuerySet[GrantChange]:
     """Those, and the changes on which the person, who leads the project, has not been heard; oldest first."""
     unheard = Q(kind__in=GrantChange.LEAD_IS_HEARD, grant__project__lead=person, lead_answer="")
-    return _asked(_turn_of(person) | unheard)
+    return _asked(_change_turn(person) | unheard)
+
+
+def _change_turn(person: Person) -> Q:
+    return _turn_of(person, GrantChange, ChangeSignOff, "change", barred=_barred)
 
 
 def _asked(which: Q) -> QuerySet[GrantChange]:
@@ -61,14 +146,38 @@ def _asked(which: Q) -> QuerySet[GrantChange]:
     return rows.select_related("grant__project__division", "grant__model", "asked_by").order_by("pk")
 
 
-def _turn_of(person: Person) -> Q:
-    """Changes with an unsigned role of the person, or of a holder not barred from them for whom it stands in."""
+def _turn_of(
+    person: Person,
+    model: type[Any],
+    signatures: type[Signature],
+    field: str,
+    *,
+    barred: Callable[[Person], Q] = lambda _person: Q(pk__in=[]),
+) -> Q:
+    """Rows with a role that nobody signed for and that the person, who counts under none yet, may sign for.
+
+    `field`: what the signatures call the row. `barred`: rows that somebody signs in no way.
+    """
+    link, through = model._meta.model_name, model.roles.through
+    signed = signatures._default_manager.filter(**{field: OuterRef(f"{link}_id")}, role=OuterRef("role_id"))
+
+    def may_not(who: Person) -> Q:
+        counts = signatures._default_manager.filter(Q(person=who) | Q(deputy_for=who), **{field: OuterRef("pk")})
+        return Q(Exists(counts)) | barred(who)
+
     turn = Q(pk__in=[])
-    signed = ChangeSignOff.objects.filter(change=OuterRef("grantchange_id"), role=OuterRef("role_id"))
-    for mandate in mandates_of(person):
-        named = GrantChange.roles.through.objects.filter(~Exists(signed), grantchange=OuterRef("pk"), role=mandate.role)
-        turn |= Q(Exists(named)) if mandate.is_own else Q(Exists(named)) & ~_barred(mandate.holder)
-    return turn & ~_barred(person)
+    for holder, roles in by_holder(mandates_of(person)):
+        named = Q(Exists(through.objects.filter(~Exists(signed), **{link: OuterRef("pk")}, role__in=roles)))
+        turn |= named if holder == person else named & ~may_not(holder)
+    return turn & ~may_not(person)
+
+
+def by_holder(mandates: Iterable[Mandate]) -> list[tuple[Person, list[Role]]]:
+    """Each of the holders with the roles in which one may sign for that holder, in the mandates' order."""
+    roles: dict[Person, list[Role]] = {}
+    for mandate in mandates:
+        roles.setdefault(mandate.holder, []).append(mandate.role)
+    return list(roles.items())
 
 
 def barred_from(change: GrantChange) -> set[int]:
@@ -87,16 +196,20 @@ def barred_from(change: GrantChange) -> set[int]:
 
 def signers_of_change(change: GrantChange) -> set[Person]:
     """Who may sign for one of its roles, holders and deputies."""
-    barred = barred_from(change)
-    roles = list(change.roles.all())
-    holders = {person for people in holders_of(roles).values() for person in people}
-    standing_in = {row.deputy for rows in deputies_of(roles).values() for row in rows if row.principal_id not in barred}
-    return {person for person in holders | standing_in if person.pk not in barred}
+    return signers_for(change.roles.all(), barred=barred_from(change))
+
+
+def leads_of(loan: Loan) -> set[int]:
+    """The pks of those who sign no renewal of the loan: the lender's lead answers as such, the borrower's asks."""
+    return {loan.lender.lead_id, loan.borrower.lead_id}
+
+
+def _leads(person: Person) -> Q:
+    return Q(lender__lead=person) | Q(borrower__lead=person)
 
 
 def _barred(person: Person) -> Q:
-    """Those that ask for the person's own good, and those where it counts already."""
-    counts = ChangeSignOff.objects.filter(Q(person=person) | Q(deputy_for=person), change=OuterRef("pk"))
+    """Those that ask for the person's own good."""
     aside = Recusal.objects.filter(pitch=OuterRef("grant__pitch"), person=person)
     own = Q(asked_by=person) | Q(grant__pitch__pitcher=person) | Exists(aside)
-    return Exists(counts) | (Q(kind__in=[GrantChange.Kind.EXTEND, GrantChange.Kind.RATIFY]) & own)
+    return own & Q(kind__in=[GrantChange.Kind.EXTEND, GrantChange.Kind.RATIFY])

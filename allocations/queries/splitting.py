@@ -6,14 +6,14 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from allocations.capacity import Booking, Timeline
 from allocations.days import plus_days, start_of
-from allocations.models import Division, ExceptionSignature, Grant, Person, Pitch, Role, SplitException
+from allocations.models import Division, Grant, Person, Pitch, SplitException
 from allocations.queries.decisions import grants_visible_to, pitches_visible_to
-from allocations.queries.people import mandates_of
 from allocations.queries.promises import ModelCapacity, Percents, SplitEffect, effects_of, split_capacities
+from allocations.queries.signers import with_signatures
 from inventory.models import GpuModel
 
 SHOWN_PITCHES = 60  # the longest waits; more names than that are no preview
@@ -86,21 +86,7 @@ def debts_of(capacities: Sequence[ModelCapacity], *, at: datetime, person: Perso
 def exceptions_open(*, at: datetime) -> QuerySet[SplitException]:
     """Exceptions that wait for signatures, hold, or are to come; with their signatures."""
     rows = SplitException.objects.filter(ends_at__gt=at).exclude(state=SplitException.State.WITHDRAWN)
-    return rows.select_related("division", "model", "proposed_by", "pitch", "renews").prefetch_related(
-        "roles", "signatures__role", "signatures__person", "signatures__deputy_for"
-    )
-
-
-def exceptions_waiting_for(person: Person) -> QuerySet[SplitException]:
-    """Exceptions that wait for a signature that the person could give, oldest first."""
-    roles = [mandate.role for mandate in mandates_of(person) if mandate.role.power == Role.Power.DECIDE]
-    if not roles:
-        return SplitException.objects.none()
-    named = SplitException.roles.through.objects.filter(splitexception=OuterRef("pk"), role__in=roles)
-    given = ExceptionSignature.objects.filter(exception=OuterRef("splitexception_id"), role=OuterRef("role_id"))
-    open_roles = Exists(named.exclude(Exists(given)))
-    rows = SplitException.objects.filter(open_roles, state=SplitException.State.PROPOSED)
-    return rows.exclude(signatures__person=person).select_related("division", "model").order_by("pk")
+    return with_signatures(rows.select_related("division", "model", "proposed_by", "pitch", "renews"))
 
 
 def _shifts(

@@ -54,6 +54,8 @@ class Acts:
             gpus=self.dice.randint(1, 30), starts_at=start, ends_at=start + self.dice.randint(1, 20) * DAY,
             by=self.world.ceo, reason="Your run starts later.",
         )  # fmt: skip
+        for by in (self.world.ceo, self.world.ceo_apps) if row.renews else ():
+            loans.sign_loan(loan=row, by=by)
         loans.answer_loan(loan=row, by=self.world.lead, agrees=True)
 
     def a_longer_time(self):

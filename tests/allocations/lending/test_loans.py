@@ -93,14 +93,6 @@ class TestConsent:
 
         assert refused.value.message == ("Protein folding has 6 H100 to lend for all of that time; you asked for 7.")
 
-    def test_a_renewal_is_proposed_by_those_who_sign_the_split(self, world, lent, noon):
-        first = agreed(world)
-        later = {"start": noon + 12 * DAY, "end": noon + 14 * DAY}
-        with pytest.raises(NotAllowed):
-            propose(world, **later)
-
-        assert propose(world, by=world.ceo, **later).renews == first
-
 
 @pytest.mark.django_db
 class TestNeedAndReturn:
