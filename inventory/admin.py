@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from inventory import trail
-from inventory.imports.files import can_stand_in_an_address
+from inventory.imports.csv_files import can_stand_in_an_address
 from inventory.models import Cordon, Event, Gpu, GpuModel, Node
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from inventory.imports.declared import DeclaredNode
 from inventory.imports.islands import Kind, group
+from inventory.imports.known_cards import declare_cards
 from inventory.models import GpuModel, Node
 from inventory.trail import record_many
 
@@ -62,7 +63,7 @@ def import_fleet(
     nodes: Sequence[DeclaredNode],
     source: str,
     by: object,
-    without_gpus: Sequence[str] = (),
+    left_out: Sequence[tuple[str, str]] = (),
     island_size: int | None = None,
     dry_run: bool = False,
 ) -> ImportReport:
@@ -74,7 +75,7 @@ def import_fleet(
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [IMPORT_LOCK])
     known = {node.name: node for node in Node.objects.select_related("model")}
-    report = ImportReport(left_out=[LeftOut(name, _("it has no GPU")) for name in without_gpus])
+    report = ImportReport(left_out=[LeftOut(name, why) for name, why in left_out])
     wanted = []
     for declared in nodes:
         node = known.get(declared.name)
@@ -98,12 +99,21 @@ def import_fleet(
         }:
             changed.append((node, Change(node.name, fields)))
     _write(fresh, changed, source=source, by=by)
+    report.left_out += [LeftOut(uuid, why) for uuid, why in _cards(wanted, known, fresh, source=source, by=by)]
     report.added = [node.name for node in fresh]
     report.changed = [change for _node, change in changed]
     report.unchanged = len(wanted) - len(fresh) - len(changed)
     _tell_rest(report, known.values(), {declared.name for declared in nodes}, source)
     transaction.set_rollback(dry_run)
     return report
+
+
+def _cards(
+    wanted: Sequence[DeclaredNode], known: dict[str, Node], fresh: Sequence[Node], *, source: str, by: object
+) -> list[tuple[str, str]]:
+    rows = known | {node.name: node for node in fresh}
+    cards = [(rows[node.name], card) for node in wanted for card in node.cards]
+    return declare_cards(cards, by=by, reason=source)
 
 
 def _models(names: set[str]) -> dict[str, GpuModel]:

@@ -1,4 +1,4 @@
-"""Declare the nodes of a fleet file: `manage.py import_fleet FILE [--island-size 64] [--dry-run]`."""
+"""Declare the nodes of a fleet file: `manage.py import_fleet FILE [--node NAME] [--island-size 64] [--dry-run]`."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -19,10 +19,14 @@ NAMES_SHOWN = 5
 class Command(BaseCommand):
     """Reads, imports, and says what it added, changed and left out."""
 
-    help = "Declare the nodes of a fleet file (CSV; see docs/fleet-files.md). May be repeated; retires nothing."
+    help = (
+        "Declare the nodes of a fleet file (CSV, nvidia-smi -q -x, query CSV, Kubernetes; see docs/fleet-files.md). "
+        "May be repeated; retires nothing."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
+        parser.add_argument("--node", default="", metavar="NAME", help="the machine an output of nvidia-smi comes from")
         parser.add_argument(
             "--island-size",
             type=_positive,
@@ -31,16 +35,16 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would change and write nothing")
 
-    def handle(self, *args: Any, file: Path, island_size: int | None, dry_run: bool, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, node: str, island_size: int | None, dry_run: bool, **options: Any) -> None:
         try:
-            content = read_fleet_file(file.read_bytes())
+            content = read_fleet_file(file.read_bytes(), node=node)
         except OSError as error:
             raise CommandError(_("%(file)s cannot be read: %(why)s") % {"file": file, "why": error.strerror}) from error
         except BadFleetFile as error:
             raise CommandError(_("%(file)s: %(why)s. Nothing was imported.") % {"file": file, "why": error}) from error
         report = import_fleet(
             nodes=content.nodes,
-            without_gpus=content.without_gpus,
+            left_out=content.left_out,
             source=f"file:{file.name}"[:200],
             by="import_fleet",
             island_size=island_size,

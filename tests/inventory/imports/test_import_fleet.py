@@ -195,7 +195,7 @@ def test_the_statements_of_an_import_are_as_many_for_one_node_as_for_three(count
 @pytest.mark.skipif(not OPENB.exists(), reason="the public trace ../shared/data/fleet_openb_nodes.csv is not here")
 def test_a_real_fleet_is_imported_whole():
     content = read_fleet_file(OPENB.read_bytes())
-    asked = {"nodes": content.nodes, "without_gpus": content.without_gpus, "source": "file:openb", "by": "import_fleet"}
+    asked = {"nodes": content.nodes, "left_out": content.left_out, "source": "file:openb", "by": "import_fleet"}
 
     first = import_fleet(**asked, island_size=64)
     again = import_fleet(**asked, island_size=64)

@@ -12,7 +12,7 @@ OWN = "name,site,island,model,gpus\n"
 def test_the_layout_of_traces_declares_nodes_with_gpus_and_counts_those_without():
     found = read_fleet_file(f"{TRACE}a,96000,786432,8,H100\nb,32000,262144,0,\n".encode())
 
-    assert found.without_gpus == ["b"]
+    assert found.left_out == [("b", "it has no GPU")]
     assert found.nodes == [DeclaredNode("a", "H100", 8, 2, labels={"cpu_milli": 96000, "memory_mib": 786432})]
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a fleet file become declared nodes, or one sentence that names line and column."""
+"""A fleet file in CSV becomes declared nodes, or one sentence that names line and column."""
 
 import csv
 import io
@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from inventory.errors import BadFleetFile
-from inventory.imports.declared import DeclaredNode
+from inventory.imports.declared import DeclaredNode, FleetFile
 
 # An NVL72 rack that poses as one machine has 72; more is a slip of the keyboard.
 MOST_GPUS = 128
@@ -19,14 +21,6 @@ WHOLE = re.compile(r"[0-9]{1,12}")
 LABEL = "label:"
 TRACE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 OWN_COLUMNS = ("name", "site", "island", "model", "gpus")
-
-
-@dataclass(frozen=True, slots=True)
-class FleetFile:
-    """`nodes` in the order of the file; `without_gpus`: names of rows with 0 GPUs, which are not ours to declare."""
-
-    nodes: list[DeclaredNode]
-    without_gpus: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +64,9 @@ def can_stand_in_an_address(name: str) -> bool:
     return "/" not in name and name not in {".", ".."}
 
 
-def read_fleet_file(content: bytes) -> FleetFile:
+def read_csv(content: bytes) -> FleetFile:
     """What the file declares. Raises BadFleetFile with line and column; then nothing of it is of use."""
-    rows = _rows(_decoded(content))
+    rows = csv_rows(decoded(content))
     first = next(rows, None)
     if first is None:
         raise BadFleetFile(1, "1", "the file is empty")
@@ -80,7 +74,7 @@ def read_fleet_file(content: bytes) -> FleetFile:
     read = _layout(header)
     nodes: dict[str, DeclaredNode] = {}
     lines: dict[str, int] = {}
-    without_gpus = []
+    without_gpus: list[tuple[str, str]] = []
     for line, cells in rows:
         row = Row(line, _by_column(header, cells, line))
         node = read(row)
@@ -88,7 +82,7 @@ def read_fleet_file(content: bytes) -> FleetFile:
             raise BadFleetFile(line, header[0], f"{node.name!r} stands on line {lines[node.name]} already")
         lines[node.name] = line
         if node.gpus == 0:
-            without_gpus.append(node.name)
+            without_gpus.append((node.name, _("it has no GPU")))
         else:
             nodes[node.name] = node
     if not lines:
@@ -96,7 +90,8 @@ def read_fleet_file(content: bytes) -> FleetFile:
     return FleetFile(list(nodes.values()), without_gpus)
 
 
-def _decoded(content: bytes) -> str:
+def decoded(content: bytes) -> str:
+    """The file as text. Raises BadFleetFile."""
     try:
         # utf-8-sig: spreadsheets put a byte order mark in front.
         return content.decode("utf-8-sig")
@@ -106,7 +101,7 @@ def _decoded(content: bytes) -> str:
         raise BadFleetFile(line, str(column), f"byte 0x{content[error.start]:02x} is not UTF-8") from error
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """(line on which it begins, cells) of each row that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     while True:
