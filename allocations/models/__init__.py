@@ -1,5 +1,6 @@
 """People, decisions, plans and what leaves the building."""
 
+from allocations.models.accounts import ProjectAccess, UnixAccount
 from allocations.models.asks import (
     Answer,
     Opened,
@@ -11,6 +12,7 @@ from allocations.models.asks import (
 )
 from allocations.models.changes import ChangeSignOff, GrantChange
 from allocations.models.grants import Grant, GrantSize
+from allocations.models.idle import IdleCase, IdlePhase, IdlePolicy
 from allocations.models.lending import ExceptionSignature, Loan, LoanSignature, SplitException
 from allocations.models.outbox import Notice, NoticePreference, OutboxMessage
 from allocations.models.people import (
@@ -32,9 +34,10 @@ from allocations.models.splits import Share, Split, SplitLine, SplitSignature, S
 
 __all__ = [
     "Answer", "Assignment", "ChangeSignOff", "ConflictOfInterest", "Deputy", "Division", "ExceptionSignature",
-    "Grant", "GrantChange", "GrantSize", "HeadCount", "Holding", "Holiday", "LastLook", "Loan", "LoanSignature",
-    "Membership", "Move", "Notice", "NoticePreference", "Opened", "OutboxMessage", "Person", "Pitch",
-    "PitchAlternative", "PitchLink", "PitchRevision", "PitchRole", "Plan", "PlanStep", "Policy", "PolicyRole",
-    "Project", "ProjectTerms", "Question", "Recusal", "ResultCheck", "Role", "RoleHolder", "Scenario", "Share",
-    "SignOff", "Split", "SplitException", "SplitLine", "SplitSignature", "SplitWeight", "Target", "signed_name",
+    "Grant", "GrantChange", "GrantSize", "HeadCount", "Holding", "Holiday", "IdleCase", "IdlePhase", "IdlePolicy",
+    "LastLook", "Loan", "LoanSignature", "Membership", "Move", "Notice", "NoticePreference", "Opened",
+    "OutboxMessage", "Person", "Pitch", "PitchAlternative", "PitchLink", "PitchRevision", "PitchRole", "Plan",
+    "PlanStep", "Policy", "PolicyRole", "Project", "ProjectAccess", "ProjectTerms", "Question", "Recusal",
+    "ResultCheck", "Role", "RoleHolder", "Scenario", "Share", "SignOff", "Split", "SplitException", "SplitLine",
+    "SplitSignature", "SplitWeight", "Target", "UnixAccount", "signed_name",
 ]  # fmt: skip
