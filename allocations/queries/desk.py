@@ -75,7 +75,8 @@ def competing(person: Person, divisions: list[Division]) -> QuerySet[Pitch]:
 
 def with_signatures(pitches: QuerySet[Pitch]) -> list[Pitch]:
     """The pitches with all that says whose turn it is, without their long texts; two queries."""
-    rows = list(pitches.defer("why", "expected_result", "if_declined", "findings", "required_labels"))
+    shown = pitches.select_related(None).select_related("project", "pitcher", "model", "offered_model")
+    rows = list(shown.defer("why", "expected_result", "if_declined", "findings", "required_labels"))
     load_together(
         rows,
         needed_roles=Wanted(PitchRole.objects.all(), ["pitch_id", "role_id", "position", "due_at"]),

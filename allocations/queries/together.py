@@ -84,12 +84,12 @@ def load_together(parents: Sequence[models.Model], beside: Sequence[Wanted] = ()
         for parent in parents:
             for row in by_parent[parent.pk]:
                 setattr(row, links[name].name, parent)
-            _remember(parent, name, by_parent[parent.pk])
+            _remember(parent, name, by_parent[parent.pk], wanted[name].rows)
     return found[len(wanted) :]
 
 
-def _remember(parent: models.Model, name: str, rows: list[Any]) -> None:
-    found = getattr(parent, name).all()
+def _remember(parent: models.Model, name: str, rows: list[Any], all_of_them: QuerySet[Any]) -> None:
+    found = getattr(parent, name)._apply_rel_filters(all_of_them)  # as Django's own prefetch narrows them to a parent
     found._result_cache, found._prefetch_done = rows, True
     parent.__dict__.setdefault("_prefetched_objects_cache", {})[name] = found
 

@@ -154,25 +154,26 @@ def told(board: Board, suggestion: Suggestion, before: int) -> Told:
 def _tell(board: Board) -> None:
     """Each row says in words how it stands."""
     ranks = {row.key: row.rank for row in board.rows}
-    days = {row.key: day_of(board.budget.edges[board.judgement.findings[row.key].at]) for row in board.rows}
+    fits = _("fits")
     for row in board.rows:
         row.finding = board.judgement.findings[row.key]
         row.displaced = numbers_of([ranks[key] for key in row.finding.displaces])
-        row.outcome = _("fits")
+        row.outcome = fits
         if not row.finding.fits:
-            row.outcome = _("%(n)s short from %(day)s") % {"n": number(row.finding.short_gpus), "day": days[row.key]}
+            day = day_of(board.budget.edges[row.finding.at])
+            row.outcome = _("%(n)s short from %(day)s") % {"n": number(row.finding.short_gpus), "day": day}
             if row.finding.free_gpus >= row.ask.least:
                 row.outcome += _("; %(n)s fit") % {"n": number(row.finding.free_gpus)}
 
 
 def _summary(rows: Sequence[Row], budget: Budget, judgement: Judgement) -> str:
-    taken = [row for row in rows if row.is_taken]
+    taken, sentences = [row for row in rows if row.is_taken], words()
     if not taken:
-        return words()["nothing"]
+        return sentences["nothing"]
     used = [room - left for room, left in zip(budget.room, judgement.left, strict=True)]
     out = sum(not judgement.findings[row.key].fits for row in taken)
     said = {
         "n": len(taken), "peak": number(max(used)), "hours": number(sum(row.gpu_hours for row in taken)),
-        "left": left_of(min(judgement.left)), "out": out,
+        "left": left_of(min(judgement.left), sentences), "out": out,
     }  # fmt: skip
-    return words()["summary"] % said + (" " + words()["out"] % said if out else "")
+    return sentences["summary"] % said + (" " + sentences["out"] % said if out else "")

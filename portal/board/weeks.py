@@ -34,7 +34,7 @@ class Week:
 
 
 def weeks_of(budget: Budget, left: Sequence[int], given: Sequence[Grant], now: datetime, top: float) -> list[Week]:
-    weeks = []
+    weeks, said = [], words()
     for week in range(WEEKS):
         begins, ends = now + week * WEEK, now + (week + 1) * WEEK
         first, last = bisect_right(budget.edges, begins) - 1, bisect_left(budget.edges, ends)
@@ -54,12 +54,12 @@ def weeks_of(budget: Budget, left: Sequence[int], given: Sequence[Grant], now: d
                 promised=_box(0, min(promised, limit), top),
                 taken=_box(min(promised, limit), min(total, limit), top),
                 over=_box(limit, total, top),
-                sentence=words()["week"]
+                sentence=said["week"]
                 % {
                     "day": label,
                     "promised": number(promised),
                     "taken": number(total - promised),
-                    "left": left_of(left[at]),
+                    "left": left_of(left[at], said),
                 },
                 numbers=(promised, total - promised, left[at]),
             )

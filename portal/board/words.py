@@ -1,10 +1,10 @@
 """The sentences that the desk says on the server and in the browser alike, and how it writes days and numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.dates import MONTHS_3
 from django.utils.translation import gettext as _
 
 from portal.templatetags.allot import number
@@ -33,14 +33,16 @@ def words() -> dict[str, str]:
     }
 
 
-def left_of(gpus: int) -> str:
+def left_of(gpus: int, said: Mapping[str, str]) -> str:
+    """What is left, in one of the `words`."""
     if gpus < 0:
-        return words()["over"] % {"n": number(-gpus)}
-    return words()["left"] % {"n": number(gpus)}
+        return said["over"] % {"n": number(-gpus)}
+    return said["left"] % {"n": number(gpus)}
 
 
 def day_of(at: datetime) -> str:
-    return date_format(timezone.localtime(at), "j M")
+    local = timezone.localtime(at)
+    return f"{local.day} {str(MONTHS_3[local.month]).title()}"
 
 
 def numbers_of(ranks: Sequence[int]) -> str:

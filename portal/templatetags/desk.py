@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -33,29 +33,40 @@ ANSWER = (
     '<span>{}</span></label><input class="form-control desk-reason" name="reason-{}" value="{}" placeholder="{}"'
     ' aria-labelledby="sw t{}"{}>'
 )
-CHECKED, HIDDEN = mark_safe(" checked"), mark_safe(" hidden")
+CHECKED, HIDDEN, NONE = mark_safe(" checked"), mark_safe(" hidden"), mark_safe("")
+# (is taken, is declined, fits) -> what the row's class says besides
+LOOKS = {
+    (taken, declined, fits): mark_safe(  # noqa: S308 - words of ours
+        " is-taken" * taken + " is-declined" * declined + " is-out" * (not fits)
+    )
+    for taken in (False, True)
+    for declined in (False, True)
+    for fits in (False, True)
+}
 
 
 @register.simple_tag
 def desk_rows(board: Any) -> SafeString:
     """All rows of the board."""
-    base = reverse("pitches")
-    said = {"decline": _("Decline"), "reason": _("Reason"), "displaces": _("displaces"), "open": _("open it first")}
-    said |= {"more": _("Open")}
-    return mark_safe("".join(_row(row, place, base, said) for place, row in enumerate(board.rows)))  # noqa: S308 - parts are escaped
+    # What stands in a row again and again is escaped once: a board has thousands of such places.
+    base = conditional_escape(reverse("pitches"))
+    words = {"decline": _("Decline"), "reason": _("Reason"), "displaces": _("displaces"), "open": _("open it first")}
+    words |= {"more": _("Open"), "not_yours": _("not your turn")}
+    said = {name: conditional_escape(word) for name, word in words.items()}
+    drawn = (_row(row, conditional_escape(place), base, said) for place, row in enumerate(board.rows))
+    return mark_safe("".join(drawn))  # noqa: S308 - parts are escaped
 
 
-def _row(row: Any, place: int, base: str, said: dict[str, str]) -> SafeString:
-    pitch, key = row.pitch, row.key
-    look = (" is-taken" if row.is_taken else "") + (" is-declined" if row.is_declined else "")
-    look += "" if row.finding.fits else " is-out"
-    cost = "" if row.cost is None else format_html('<span class="small quiet">{}</span>', money(row.cost))
+def _row(row: Any, place: SafeString, base: SafeString, said: dict[str, SafeString]) -> SafeString:
+    pitch, key, seen = row.pitch, conditional_escape(row.key), conditional_escape(row.seen)
+    look = LOOKS[row.is_taken, row.is_declined, row.finding.fits]
+    cost = NONE if row.cost is None else format_html('<span class="small quiet">{}</span>', money(row.cost))
     return format_html(
-        ROW, look, key, row.seen, place, CHECKED if row.is_taken else "", key, row.rank, place, place, base, key,
+        ROW, look, key, seen, place, CHECKED if row.is_taken else NONE, key, row.rank, place, place, base, key,
         pitch.title, _about(row), signatures(row), _open(place, said), key, row.typed_gpus, place, _terms(row),
         _length(row), gpu_hours(row.gpu_hours),
-        cost, _record(row), row.outcome, "" if row.displaced else HIDDEN, said["displaces"], row.displaced,
-        _answer(row, place, said), _refusal(row, said),
+        cost, _record(row), row.outcome, NONE if row.displaced else HIDDEN, said["displaces"], row.displaced,
+        _answer(row, key, seen, place, said), _refusal(row, said),
     )  # fmt: skip
 
 
@@ -102,7 +113,7 @@ def _length(row: Any) -> str:
     return _("%(span)s from %(day)s") % {"span": _span(row.pitch.terms.days), "day": day_of(row.starts_at)}
 
 
-def _open(place: int, said: dict[str, str]) -> SafeString:
+def _open(place: SafeString, said: dict[str, SafeString]) -> SafeString:
     """The button that shows all of it under the row."""
     return format_html(
         ' <button type="button" class="link-btn needs-script" data-desk="open" aria-labelledby="so t{}">{}</button>',
@@ -135,19 +146,17 @@ def _record(row: Any) -> SafeString:
     return format_html('{}<span class="quiet">{}</span>', has, before)
 
 
-def _answer(row: Any, place: int, said: dict[str, str]) -> SafeString:
+def _answer(row: Any, key: SafeString, seen: SafeString, place: SafeString, said: dict[str, SafeString]) -> SafeString:
     if not row.role:
-        return format_html('<span class="small quiet">{}</span>', _("not your turn"))
-    described = format_html(' aria-describedby="refused-{}"', row.key) if row.refusal else ""
-    declined = CHECKED if row.is_declined else ""
-    return format_html(
-        ANSWER, row.seen, declined, said["decline"], row.key, row.reason, said["reason"], place, described
-    )  # fmt: skip
+        return format_html('<span class="small quiet">{}</span>', said["not_yours"])
+    described = format_html(' aria-describedby="refused-{}"', key) if row.refusal else NONE
+    declined = CHECKED if row.is_declined else NONE
+    return format_html(ANSWER, seen, declined, said["decline"], key, row.reason, said["reason"], place, described)
 
 
-def _refusal(row: Any, said: dict[str, str]) -> SafeString | str:
+def _refusal(row: Any, said: dict[str, SafeString]) -> SafeString:
     if row.refusal:
         return format_html('<span class="field-error" id="refused-{}">{}</span>', row.key, row.refusal)
     if row.must_open:
         return format_html('<span class="small quiet" data-desk-unopened>{}</span>', said["open"])
-    return ""
+    return NONE
