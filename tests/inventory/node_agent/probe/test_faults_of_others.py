@@ -1,5 +1,7 @@
 """Faults of other pollers, each by the issue where it was seen: a case each on the stand-in."""
 
+from tests.inventory.nvml_stub.library import by_minor, codes
+
 
 def test_a_card_that_fell_off_the_bus_costs_one_row(node):
     """XuehaiPan/nvitop#139: one GPU gone from PCIe, and the whole tool died of it."""
