@@ -39,6 +39,7 @@ def waiting_for(person: Person, projects: list[Project]) -> list[Waiting]:
         *(_changes(person) if leads or signs else []),
         *_exceptions(person),
         *(_loans(person) if leads else []),
+        *(_renewals(person) if signs else []),
         *_results(person),
         *(_release(project) for project in projects if _must_release(project, person)),
         *_needs(person),
@@ -183,7 +184,22 @@ def _loans(person: Person) -> list[Waiting]:
             due=row.starts_at,
         )
         for row in asked
-        if row.lender.lead_id == person.pk
+        if row.lender.lead_id == person.pk and row.answered_by_id is None
+    ]
+
+
+def _renewals(person: Person) -> list[Waiting]:
+    """Loans that go on, which those who sign the split sign beside the lender's lead."""
+    return [
+        Waiting(
+            text=_("Lend %(gpus)s %(model)s on") % {"gpus": row.gpus, "model": row.model},
+            note=_("from %(lender)s to %(borrower)s") % {"lender": row.lender, "borrower": row.borrower},
+            address=reverse("loan", args=[row.public_id]),
+            button=_("Look and sign"),
+            since=row.proposed_at,
+            due=row.starts_at,
+        )
+        for row in queries.loans_waiting_for(person)
     ]
 
 

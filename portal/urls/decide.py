@@ -96,6 +96,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("loans/propose/", loans.loan_propose, name="loan_propose"),
     path("loans/<uuid:public_id>/", loans.loan, name="loan"),
     path("loans/<uuid:public_id>/answer/", loans.loan_answer, name="loan_answer"),
+    path("loans/<uuid:public_id>/sign/", loans.loan_sign, name="loan_sign"),
     path("loans/<uuid:public_id>/withdraw/", loans.loan_withdraw, name="loan_withdraw"),
     path("loans/<uuid:public_id>/return/", loans.loan_return, name="loan_return"),
     path("projects/", projects.projects, name="projects"),

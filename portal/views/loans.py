@@ -1,4 +1,4 @@
-"""Loans between projects: proposed, agreed by the lender's lead, given back."""
+"""Loans between projects: proposed, agreed by the lender's lead, a renewal signed, given back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +18,8 @@ from allocations import queries, rules
 from allocations.days import day_of, plus_days, start_of
 from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
-from allocations.models import Loan, Project
-from portal.forms import AnswerLoanForm, LoanForm, ReasonForm
+from allocations.models import Loan, Project, Role
+from portal.forms import AnswerLoanForm, LoanForm, ReasonForm, SignSplitForm
 from portal.pages import newest_first
 from portal.problems import refuse
 
@@ -42,7 +42,10 @@ def _list(request: HttpRequest, form: LoanForm, *, status: int = 200) -> HttpRes
     rows = queries.loans_visible_to(person)
     context = {
         "page": newest_first(rows, request),
-        "to_answer": list(rows.filter(lender__lead=person, state=Loan.State.PROPOSED).order_by("pk")),
+        "to_answer": list(rows.filter(lender__lead=person, state=Loan.State.PROPOSED, answered_by=None).order_by("pk")),
+        "to_sign": list(queries.loans_waiting_for(person)),
+        "renews_within_days": queries.RENEWS_WITHIN_DAYS,
+        "signers": queries.roles_for_split(),
         "form": form,
         "may_propose": rules.can(person, "propose_loans"),
     }
@@ -68,7 +71,7 @@ def loan_propose(request: HttpRequest) -> HttpResponse:
             form.cleaned_data = {}
             status = refuse(form, refusal)
         else:
-            messages.success(request, _("Proposed. The lender's lead is told."))
+            messages.success(request, _("Proposed. All who answer it are told."))
             return redirect("loan", loan.public_id)
     return _list(request, form, status=status)
 
@@ -81,7 +84,8 @@ def loan(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 def _row(request: HttpRequest, public_id: UUID) -> Loan:
-    return get_object_or_404(queries.loans_visible_to(request.user), public_id=public_id)
+    rows = queries.with_signatures(queries.loans_visible_to(request.user).select_related("renews"))
+    return get_object_or_404(rows, public_id=public_id)
 
 
 def _detail(request: HttpRequest, row: Loan, *, form: forms.Form | None = None, status: int = 200) -> HttpResponse:
@@ -89,8 +93,10 @@ def _detail(request: HttpRequest, row: Loan, *, form: forms.Form | None = None, 
     is_open = row.state == Loan.State.PROPOSED
     context = {
         "loan": row,
+        "fields": queries.signature_fields(row, person, barred=queries.leads_of(row)),
         "is_lent": queries.is_lent(row, timezone.now()),
         "form": form or AnswerLoanForm(),
+        "renews_within_days": queries.RENEWS_WITHIN_DAYS,
         "may_answer": is_open and rules.can(person, "answer_loan", row),
         "may_withdraw": is_open and rules.can(person, "withdraw_loan", row),
         "may_return": row.state == Loan.State.AGREED and rules.can(person, "return_loan", row),
@@ -121,10 +127,29 @@ def loan_answer(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
     def decide(said: dict[str, Any]) -> str:
         agrees = said["agrees"] == "yes"
-        decisions.answer_loan(loan=row, by=request.user, agrees=agrees, reason=said["reason"])
-        return _("Agreed. The borrower has a need from its first day.") if agrees else _("Declined.")
+        loan = decisions.answer_loan(loan=row, by=request.user, agrees=agrees, reason=said["reason"])
+        return _held(loan) if agrees else _("Declined.")
 
     return _answer(request, row, AnswerLoanForm(request.POST), decide)
+
+
+@login_required
+@require_POST
+def loan_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """The person's signature is under the renewal, in the role whose field was pressed."""
+    row = _row(request, public_id)
+
+    def decide(said: dict[str, Any]) -> str:
+        role = get_object_or_404(Role, slug=said["role"])
+        return _held(decisions.sign_loan(loan=row, by=request.user, role=role))
+
+    return _answer(request, row, SignSplitForm(request.POST), decide)
+
+
+def _held(loan: Loan) -> str:
+    if loan.state == Loan.State.AGREED:
+        return _("Agreed. The borrower has a need from its first day.")
+    return _("Noted. It holds once all others have answered, too.")
 
 
 @login_required

@@ -66,16 +66,17 @@ def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: A
         "coming": list(queries.coming_splits(now)),
         "models": [_row(room, now) for room in capacities],
         "debts": queries.debts_of(capacities, at=now, person=person),
-        "exceptions": [_exception(row, person, mandates) for row in exceptions],
+        "exceptions": [_exception(row, person) for row in exceptions],
         "exception_form": _exception_form(person),
         "may_except": any(mandate.is_own for mandate in mandates),
         "divisions": form.divisions,
-        "waiting": [_proposal(split, person, mandates) for split in _proposed()],
+        "waiting": [_proposal(split, person) for split in _proposed()],
         "page": newest_first(queries.splits_visible(), request, size=HISTORY_ROWS),
         **_history(now),
         "form": form,
         "may_propose": rules.can(person, "propose_split"),
         "signers": queries.roles_for_split(),
+        "renews_within_days": queries.RENEWS_WITHIN_DAYS,
         "withdraw_form": ReasonForm(),
         **more,
     }
@@ -111,16 +112,11 @@ def _proposed() -> list[Split]:
     return list(queries.splits_visible().filter(state=Split.State.PROPOSED).order_by("starts_at", "pk"))
 
 
-def _proposal(row: Split, person: Person, mandates: list[queries.Mandate]) -> dict[str, Any]:
+def _proposal(row: Split, person: Person) -> dict[str, Any]:
     """A proposal with its signature fields, what it would do, and whether this person signs or withdraws it."""
-    signed = {signature.role_id: signature for signature in row.signatures.all()}
-    counted = queries.people_of(signed.values())
-    free = [] if person.pk in counted else [each for each in mandates if each.holder.pk not in counted]
-    mine = {mandate.role.pk: mandate for mandate in reversed(free) if mandate.role.pk not in signed}
-    fields = [{"role": role, "signature": signed.get(role.pk), "mine": mine.get(role.pk)} for role in row.roles.all()]
     return {
         "split": row,
-        "fields": fields,
+        "fields": queries.signature_fields(row, person),
         "preview": _preview_of(row, person),
         "may_withdraw": rules.can(person, "withdraw_split", row),
     }
@@ -131,16 +127,10 @@ def _preview_of(row: Split, person: Person) -> queries.SplitPreview:
     return queries.preview_for(queries.percents_of(row), starts_at=starts_at, person=person)
 
 
-def _exception(row: SplitException, person: Person, mandates: list[queries.Mandate]) -> dict[str, Any]:
+def _exception(row: SplitException, person: Person) -> dict[str, Any]:
     """An exception with its signature fields, and whether this person signs or withdraws it."""
-    is_open = row.state == SplitException.State.PROPOSED
-    signed = {signature.role_id: signature for signature in row.signatures.all()}
-    counted = queries.people_of(signed.values())
-    free = [] if person.pk in counted or not is_open else [m for m in mandates if m.holder.pk not in counted]
-    mine = {mandate.role.pk: mandate for mandate in reversed(free) if mandate.role.pk not in signed}
-    fields = [{"role": role, "signature": signed.get(role.pk), "mine": mine.get(role.pk)} for role in row.roles.all()]
-    may_withdraw = is_open and rules.can(person, "withdraw_exception", row)
-    return {"exception": row, "fields": fields, "may_withdraw": may_withdraw}
+    may_withdraw = row.state == SplitException.State.PROPOSED and rules.can(person, "withdraw_exception", row)
+    return {"exception": row, "fields": queries.signature_fields(row, person), "may_withdraw": may_withdraw}
 
 
 def _exception_form(person: Person, data: Any = None) -> ExceptionForm:

@@ -8,8 +8,6 @@ from portal.api.serializers.decisions import (
     PitchOut,
     ProjectOut,
     QuestionOut,
-    ReasonIn,
-    SignSplitIn,
     SplitIn,
     SplitOut,
 )
@@ -31,6 +29,7 @@ from portal.api.serializers.lending import (
 )
 from portal.api.serializers.plans import CommitIn, MoveOut, PlanOut, PlanWithStepsOut
 from portal.api.serializers.scenarios import ScenarioIn, ScenarioOut
+from portal.api.serializers.signed import ReasonIn, SignIn
 from portal.api.serializers.verdicts import AcceptOfferIn, DeclineOfferIn, RankIn, SignPitchIn
 
 __all__ = [
@@ -67,8 +66,8 @@ __all__ = [
     "ScenarioIn",
     "ScenarioOut",
     "SignChangeIn",
+    "SignIn",
     "SignPitchIn",
-    "SignSplitIn",
     "SplitIn",
     "SplitOut",
     "TermsIn",

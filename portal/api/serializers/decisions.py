@@ -8,10 +8,9 @@ from allocations.days import FIRST_DAY, LAST_DAY
 from allocations.models import Pitch, Project, Question, SignOff, Split
 from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
+from portal.api.serializers.signed import LONGEST_TEXT, MOST_GPUS, RolesOut, SignatureOut
 
-LONGEST_TEXT = 4000  # as in the forms
 REACHABLE = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
-MOST_GPUS = 2**31 - 1  # of the column; what fits is for the service to say
 
 
 class ProjectOut(serializers.Serializer):
@@ -86,7 +85,7 @@ class NeededOut(serializers.Serializer):
     escalated_at = serializers.DateTimeField(allow_null=True)
 
 
-class PitchOut(serializers.Serializer):
+class PitchOut(RolesOut):
     """A pitch. Send `round` back when you sign: it says which terms you saw."""
 
     id = serializers.UUIDField(source="public_id")
@@ -121,16 +120,11 @@ class PitchOut(serializers.Serializer):
     findings = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     state = serializers.ChoiceField(choices=Pitch.State.choices)
     round = serializers.IntegerField()
-    roles = serializers.SerializerMethodField()
     needed = NeededOut(source="needed_roles", many=True)
     sign_offs = SignOffOut(many=True)
     submitted_at = serializers.DateTimeField(allow_null=True)
     decided_at = serializers.DateTimeField(allow_null=True)
     follows = serializers.UUIDField(source="resubmits.public_id", allow_null=True, default=None)
-
-    def get_roles(self, row: Pitch) -> list[str]:
-        """The roles that must sign, as slugs."""
-        return [role.slug for role in row.roles.all()]
 
 
 class AlternativeIn(serializers.Serializer):
@@ -177,21 +171,7 @@ class PitchIn(serializers.Serializer):
     days = serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS)
 
 
-class ReasonIn(serializers.Serializer):
-    """A reason, where one may be given."""
-
-    reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
-
-
-class SplitSignatureOut(serializers.Serializer):
-    """A role's signature under a split."""
-
-    role = serializers.CharField(source="role.slug")
-    person = serializers.CharField(source="person.username")
-    at = serializers.DateTimeField()
-
-
-class SplitOut(serializers.Serializer):
+class SplitOut(RolesOut):
     """A split. `percents`: model name ("" for every other one) -> division -> percent; the rest is the reserve."""
 
     id = serializers.UUIDField(source="public_id")
@@ -201,18 +181,13 @@ class SplitOut(serializers.Serializer):
     proposed_by = serializers.CharField(source="proposed_by.username")
     proposed_at = serializers.DateTimeField()
     signed_at = serializers.DateTimeField(allow_null=True)
-    roles = serializers.SerializerMethodField()
-    signatures = SplitSignatureOut(many=True)
+    signatures = SignatureOut(many=True)
     percents = serializers.SerializerMethodField()
     weights = serializers.SerializerMethodField()
 
     def get_weights(self, row: Split) -> dict[str, str]:
         """Model name -> what a GPU-hour of it counts against those of the others."""
         return {weight.model.name: f"{weight.weight:.3f}" for weight in row.weights.all()}
-
-    def get_roles(self, row: Split) -> list[str]:
-        """The roles that must sign, as slugs."""
-        return [role.slug for role in row.roles.all()]
 
     def get_percents(self, split: Split) -> dict[str, dict[str, str]]:
         """The lines as nested mappings; numbers as text, as everywhere where a cent counts."""
@@ -237,12 +212,6 @@ class SplitIn(serializers.Serializer):
         default=dict,
         help_text="Model name -> what a GPU-hour of it counts against those of the others.",
     )
-
-
-class SignSplitIn(serializers.Serializer):
-    """A signature; `role` left out: one that you hold and nobody signed for."""
-
-    role = serializers.SlugField(required=False, allow_null=True, default=None)
 
 
 class GrantOut(serializers.Serializer):

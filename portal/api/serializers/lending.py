@@ -5,24 +5,19 @@ from rest_framework import serializers
 from allocations.models import ChangeSignOff, Division, GrantChange, Loan, Project, ResultCheck, SplitException
 from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
+from portal.api.serializers.signed import LONGEST_TEXT, MOST_GPUS, RolesOut, SignatureOut
 
-LONGEST_TEXT = 4000  # as in the forms
-MOST_GPUS = 2**31 - 1  # of the column; what fits is for the service to say
 PRIORITIES = 100  # on either side of the usual 0
 
 
-class ChangeSignOffOut(serializers.Serializer):
-    """A role's answer to a change; `deputy_for` is the login of whom the person stood in for."""
+class ChangeSignOffOut(SignatureOut):
+    """A role's answer to a change."""
 
-    role = serializers.CharField(source="role.slug")
-    person = serializers.CharField(source="person.username")
-    deputy_for = serializers.CharField(source="deputy_for.username", allow_null=True, default=None)
     verdict = serializers.ChoiceField(choices=ChangeSignOff.Verdict.choices)
     reason = serializers.CharField()
-    at = serializers.DateTimeField()
 
 
-class ChangeOut(serializers.Serializer):
+class ChangeOut(RolesOut):
     """A change of a running grant: an extension, fewer GPUs, an end, or the ratification of an emergency."""
 
     id = serializers.UUIDField(source="public_id")
@@ -39,12 +34,7 @@ class ChangeOut(serializers.Serializer):
     decided_at = serializers.DateTimeField(allow_null=True)
     lead_answer = serializers.CharField()
     lead_reason = serializers.CharField()
-    roles = serializers.SerializerMethodField()
     sign_offs = ChangeSignOffOut(many=True)
-
-    def get_roles(self, row: GrantChange) -> list[str]:
-        """The roles that must sign, as slugs."""
-        return [role.slug for role in row.roles.all()]
 
 
 class ExtensionIn(serializers.Serializer):
@@ -85,8 +75,11 @@ class ResultIn(serializers.Serializer):
     said = serializers.CharField(max_length=LONGEST_TEXT)
 
 
-class LoanOut(serializers.Serializer):
-    """A loan; `grant` is what the borrower holds it by once it is agreed."""
+class LoanOut(RolesOut):
+    """A loan; `grant` is what the borrower holds it by once it is agreed.
+
+    One that `renews` another has `roles` that sign it beside the lender's lead, in any order.
+    """
 
     id = serializers.UUIDField(source="public_id")
     lender = serializers.CharField(source="lender.slug")
@@ -100,6 +93,10 @@ class LoanOut(serializers.Serializer):
     reason = serializers.CharField()
     state = serializers.ChoiceField(choices=Loan.State.choices)
     proposed_by = serializers.CharField(source="proposed_by.username")
+    renews = serializers.UUIDField(source="renews.public_id", allow_null=True, default=None)
+    signatures = SignatureOut(many=True)
+    answered_by = serializers.CharField(source="answered_by.username", allow_null=True, default=None)
+    answered_at = serializers.DateTimeField(allow_null=True)
     answer_reason = serializers.CharField()
     grant = serializers.UUIDField(source="grant.public_id", allow_null=True, default=None)
     returned_at = serializers.DateTimeField(allow_null=True)
@@ -126,15 +123,7 @@ class AnswerLoanIn(serializers.Serializer):
     reason = serializers.CharField(max_length=LONGEST_TEXT, required=False, allow_blank=True, default="")
 
 
-class ExceptionSignatureOut(serializers.Serializer):
-    """A role's signature under an exception."""
-
-    role = serializers.CharField(source="role.slug")
-    person = serializers.CharField(source="person.username")
-    at = serializers.DateTimeField()
-
-
-class ExceptionOut(serializers.Serializer):
+class ExceptionOut(RolesOut):
     """GPUs above a division's share for a time."""
 
     id = serializers.UUIDField(source="public_id")
@@ -146,12 +135,7 @@ class ExceptionOut(serializers.Serializer):
     reason = serializers.CharField()
     state = serializers.ChoiceField(choices=SplitException.State.choices)
     proposed_by = serializers.CharField(source="proposed_by.username")
-    roles = serializers.SerializerMethodField()
-    signatures = ExceptionSignatureOut(many=True)
-
-    def get_roles(self, row: SplitException) -> list[str]:
-        """The roles that must sign, as slugs."""
-        return [role.slug for role in row.roles.all()]
+    signatures = SignatureOut(many=True)
 
 
 class ExceptionIn(serializers.Serializer):

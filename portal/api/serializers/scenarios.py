@@ -8,7 +8,8 @@ from allocations.models import Division
 from allocations.models.pitches import LONGEST_DAYS
 from allocations.scenarios import LONGEST_NAME, LONGEST_NOTE
 from inventory.models import GpuModel
-from portal.api.serializers.decisions import MOST_GPUS, REACHABLE
+from portal.api.serializers.decisions import REACHABLE
+from portal.api.serializers.signed import MOST_GPUS
 
 MOST_RANK = 1_000_000  # far more than one desk holds
 

@@ -5,7 +5,8 @@ from rest_framework import serializers
 from allocations.models import SignOff
 from allocations.models.pitches import LONGEST_DAYS
 from inventory.models import GpuModel
-from portal.api.serializers.decisions import LONGEST_TEXT, MOST_GPUS, REACHABLE
+from portal.api.serializers.decisions import REACHABLE
+from portal.api.serializers.signed import LONGEST_TEXT, MOST_GPUS
 
 
 class SignPitchIn(serializers.Serializer):

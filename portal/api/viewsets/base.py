@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from allocations import rules
 from allocations.errors import BadTerms
 from allocations.models import Role
+from portal.api.serializers.signed import SignIn
 
 
 class Nouns(viewsets.ReadOnlyModelViewSet):
@@ -27,6 +28,11 @@ class Nouns(viewsets.ReadOnlyModelViewSet):
         given = form(data=self.request.data, context=self.get_serializer_context())
         given.is_valid(raise_exception=True)
         return dict(given.validated_data)
+
+    def told_role(self) -> Role | None:
+        """The role that the body signs for; None: one that the person holds. Raises ValidationError, BadTerms."""
+        slug = self.told(SignIn)["role"]
+        return role_of(slug) if slug else None
 
     def answer(self, pk: int, *, created: bool = False) -> Response:
         """The row as the list shows it, read again."""

@@ -37,7 +37,7 @@ from allocations.models import (
 )
 from allocations.queries.standing import with_gpus
 from portal.api import filters, serializers
-from portal.api.viewsets.base import Nouns, role_of
+from portal.api.viewsets.base import Nouns
 from portal.api.viewsets.plans import plan_answer
 from portal.api.viewsets.verdicts import Answers
 
@@ -178,12 +178,12 @@ class Splits(Nouns):
         row = splits.propose_split(by=request.user, **self.told(serializers.SplitIn))
         return self.answer(row.pk, created=True)
 
-    @extend_schema(request=serializers.SignSplitIn, responses=serializers.SplitOut)
+    @extend_schema(request=serializers.SignIn, responses=serializers.SplitOut)
     @action(detail=True, methods=["post"])
     def sign(self, request: Request, id: str) -> Response:  # noqa: A002
         """Your signature; the last one makes it hold."""
-        row, slug = self.get_object(), self.told(serializers.SignSplitIn)["role"]
-        return self.answer(splits.sign_split(split=row, by=request.user, role=role_of(slug) if slug else None).pk)
+        row, role = self.get_object(), self.told_role()
+        return self.answer(splits.sign_split(split=row, by=request.user, role=role).pk)
 
     @extend_schema(request=serializers.ReasonIn, responses=serializers.SplitOut)
     @action(detail=True, methods=["post"])

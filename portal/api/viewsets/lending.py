@@ -65,8 +65,8 @@ class Loans(Nouns):
     lookup_url_kwarg = "id"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """In one query."""
-        return queries.loans_visible_to(self.request.user)
+        """With roles and signatures in a constant number of queries."""
+        return queries.with_signatures(queries.loans_visible_to(self.request.user).select_related("renews"))
 
     @extend_schema(request=serializers.LoanIn, responses={201: serializers.LoanOut})
     def create(self, request: Request) -> Response:
@@ -81,10 +81,17 @@ class Loans(Nouns):
         row = self.get_object()
         return self.answer(loans.answer_loan(loan=row, by=request.user, **self.told(serializers.AnswerLoanIn)).pk)
 
+    @extend_schema(request=serializers.SignIn, responses=serializers.LoanOut)
+    @action(detail=True, methods=["post"])
+    def sign(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Your signature under a renewal."""
+        row, role = self.get_object(), self.told_role()
+        return self.answer(loans.sign_loan(loan=row, by=request.user, role=role).pk)
+
     @extend_schema(request=serializers.ReasonIn, responses=serializers.LoanOut)
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, id: str) -> Response:  # noqa: A002
-        """The lender's lead needs to answer it no more."""
+        """Nobody needs to answer or sign it any more."""
         row = self.get_object()
         return self.answer(loans.withdraw_loan(loan=row, by=request.user, **self.told(serializers.ReasonIn)).pk)
 
@@ -103,10 +110,8 @@ class Exceptions(Nouns):
     filter_backends: list[Any] = []
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
-    queryset = (
-        SplitException.objects.select_related("division", "model", "proposed_by", "renews")
-        .prefetch_related("roles", "signatures__role", "signatures__person")
-        .order_by("-pk")
+    queryset = queries.with_signatures(
+        SplitException.objects.select_related("division", "model", "proposed_by", "renews").order_by("-pk")
     )
 
     @extend_schema(request=serializers.ExceptionIn, responses={201: serializers.ExceptionOut})
@@ -115,12 +120,11 @@ class Exceptions(Nouns):
         row = exceptions.propose_exception(by=request.user, **self.told(serializers.ExceptionIn))
         return self.answer(row.pk, created=True)
 
-    @extend_schema(request=serializers.SignSplitIn, responses=serializers.ExceptionOut)
+    @extend_schema(request=serializers.SignIn, responses=serializers.ExceptionOut)
     @action(detail=True, methods=["post"])
     def sign(self, request: Request, id: str) -> Response:  # noqa: A002
         """Your signature; the last one makes it hold."""
-        row, slug = self.get_object(), self.told(serializers.SignSplitIn)["role"]
-        role = role_of(slug) if slug else None
+        row, role = self.get_object(), self.told_role()
         return self.answer(exceptions.sign_exception(exception=row, by=request.user, role=role).pk)
 
     @extend_schema(request=serializers.ReasonIn, responses=serializers.ExceptionOut)

@@ -80,6 +80,28 @@ def test_a_loan_is_proposed_agreed_and_given_back(lab, grant, post):
     assert Loan.objects.count() == 1
 
 
+def test_a_renewal_is_signed_by_those_who_sign_the_split(lab, grant, post):
+    now = timezone.now()
+    said = {
+        "lender": lab.project.slug, "borrower": lab.applied_project.slug, "model": "H100", "gpus": 8,
+        "reason": "You start later.",
+    }  # fmt: skip
+    times = [{"starts_at": (now + n * DAY).isoformat(), "ends_at": (now + (n + 1) * DAY).isoformat()} for n in (0, 1)]
+    first = post("applied-lead", "loans", 201, **said, **times[0])
+    post("lead", f"loans/{first['id']}/answer", 200, agrees=True)
+    loan = post("applied-lead", "loans", 201, **said, **times[1])
+    assert (loan["renews"], loan["roles"], loan["signatures"]) == (first["id"], ["ceo-applications", "ceo"], [])
+    post("chief-scientist", f"loans/{loan['id']}/sign", 403)
+    post("ceo", f"loans/{loan['id']}/sign", 200)
+    assert post("lead", f"loans/{loan['id']}/answer", 200, agrees=True)["state"] == "proposed"
+
+    told = post("ceo-applications", f"loans/{loan['id']}/sign", 200, role="ceo-applications")
+
+    assert (told["state"], told["answered_by"]) == ("agreed", "lead")
+    signed = [(each["role"], each["person"], each["deputy_for"]) for each in told["signatures"]]
+    assert signed == [("ceo", "ceo", None), ("ceo-applications", "ceo-applications", None)]
+
+
 def test_an_exception_is_proposed_and_signed_by_both(lab, post):
     now = timezone.now()
     row = post(
