@@ -1,0 +1,105 @@
+"""Who is on the GPUs, who of them is told to end, and which drains have ended."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from inventory.node_agent.enforce.devices import Unit
+from inventory.node_agent.enforce.drains import Drain, drain_of, may_hold
+from inventory.node_agent.enforce.eviction import Evictions
+from inventory.node_agent.enforce.holders import Found, Holder, find_holders, look_at, started_at_s
+from inventory.node_agent.enforce.layout import Layout, Policy
+from inventory.node_agent.enforce.orders_kept import Kept
+from inventory.node_agent.protocol import ProcessSeen
+from inventory.node_agent.seen import NodeSeen
+
+NOBODY_FOUND = Found({}, True)
+# Boot time and process start are each rounded to a hundredth of a second, and the clock may be set between two looks.
+SAME_START_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The node as one pass found it. `looks_at_devices`: whether open descriptors count, or NVML's list alone."""
+
+    layout: Layout
+    policy: Policy
+    seen: NodeSeen
+    units: Mapping[str, Unit]
+    looks_at_devices: bool
+
+    def find(self, *, thorough: bool = False) -> Found:
+        """Who has the devices of any unit open now; nobody where descriptors do not count."""
+        nodes = [node for unit in self.units.values() for node in unit.nodes]
+        return find_holders(self.layout.proc, nodes, thorough=thorough) if self.looks_at_devices else NOBODY_FOUND
+
+    def drain(self, uuid: str, kept: Kept, all_kept: Mapping[str, Kept], found: Found) -> Drain:
+        """What stands between the order and the GPU, by `found`."""
+        unit, listed = self.units.get(uuid), self.listed(uuid)
+        is_mapped = not self.looks_at_devices or (unit is not None and not unit.problem)
+        return drain_of(
+            kept,
+            (*self.open_by(uuid, found), *self._listed_holders(listed or ())),
+            listed,
+            works_elsewhere=self._works_elsewhere(uuid, all_kept),
+            service_uids=self.policy.service_uids,
+            is_whole=found.is_whole and is_mapped,
+            waits_for_works_elsewhere=self.policy.waits_for_works_elsewhere,
+        )
+
+    def listed(self, uuid: str) -> tuple[ProcessSeen, ...] | None:
+        """NVML's processes on the unit, None where that is unknown."""
+        return next((gpu.processes for gpu in self.seen.gpus if gpu.uuid == uuid), None)
+
+    def open_by(self, uuid: str, found: Found) -> list[Holder]:
+        """Who has the unit's own devices open. Those of a card in MIG instances have it open for their instance."""
+        unit = self.units.get(uuid)
+        if unit is None or unit.is_divided:
+            return []
+        return [holder for node in unit.nodes for holder in found.by_key.get(node.key, ())]
+
+    def _listed_holders(self, listed: Iterable[ProcessSeen]) -> list[Holder]:
+        holders = []
+        for process in listed if self.looks_at_devices else ():
+            now = look_at(self.layout.proc, process.pid)
+            if now is not None and now.uid == process.uid:
+                started_s = started_at_s(self.layout.proc, now)
+                if abs(started_s - process.started_at_s) < SAME_START_S:
+                    holders.append(now)
+        return holders
+
+    def _works_elsewhere(self, uuid: str, all_kept: Mapping[str, Kept]) -> frozenset[int]:
+        return frozenset(
+            process.pid
+            for gpu in self.seen.gpus
+            for process in gpu.processes or ()
+            if gpu.uuid != uuid and gpu.uuid in all_kept and process.uid is not None
+            if may_hold(all_kept[gpu.uuid], process.uid, self.policy.service_uids)
+        )
+
+
+def press_on(
+    drains: Mapping[str, Drain], kept: Mapping[str, Kept], evictions: Evictions, *, now_s: float, steady_s: float
+) -> None:
+    """Processes without a right are told to end where their GPU's order carries authority that is valid at `now_s`."""
+    evictions.forget_all_but(holder for drain in drains.values() for holder in drain.to_end)
+    for uuid, drain in drains.items():
+        eviction = kept[uuid].order.eviction
+        if eviction is not None and eviction.until.timestamp() > now_s:
+            for holder in drain.to_end:
+                evictions.press(holder, steady_s)
+
+
+def ended(
+    watch: Watch, drains: Mapping[str, Drain], kept: Mapping[str, Kept], on_end: Callable[[], None]
+) -> dict[str, Drain]:
+    """The drains of switches that are over; looked at twice, the second time thoroughly."""
+    over = [
+        uuid for uuid, drain in drains.items() if kept[uuid].is_switch and not kept[uuid].is_torn and drain.has_ended
+    ]
+    if not over:
+        return {}
+    # A process that forks while it is looked for may be missed once.
+    found = watch.find(thorough=True)
+    again = {uuid: watch.drain(uuid, kept[uuid], kept, found) for uuid in over}
+    on_end()
+    return {uuid: drain for uuid, drain in again.items() if drain.has_ended}

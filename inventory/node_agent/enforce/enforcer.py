@@ -1,0 +1,236 @@
+"""A decision becomes true on this node: devices open for their holder only, and what says so is read back."""
+
+import grp
+import pwd
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from inventory.node_agent.enforce import doctor, faults
+from inventory.node_agent.enforce.devices import nodes_of_nobody, units
+from inventory.node_agent.enforce.doctor import Check
+from inventory.node_agent.enforce.draining import Watch, ended, press_on
+from inventory.node_agent.enforce.drains import Drain
+from inventory.node_agent.enforce.errors import Refused
+from inventory.node_agent.enforce.eviction import Evictions
+from inventory.node_agent.enforce.holders import look_at
+from inventory.node_agent.enforce.layout import Layout, Policy, Step
+from inventory.node_agent.enforce.looking import completed
+from inventory.node_agent.enforce.opening import Devices, wanted_users
+from inventory.node_agent.enforce.orders_kept import Kept, OrdersKept, accepted
+from inventory.node_agent.enforce.passes import Pass
+from inventory.node_agent.protocol import Applied, Fault, GpuSeen, Mode, Order
+from inventory.node_agent.protocol.values import AppliedState
+from inventory.node_agent.seen import NodeSeen
+
+
+class Enforcer:
+    """Keeps the portal's orders, and the devices as they want them. Its calls may come from several threads.
+
+    `clock` is Unix time, for the authority to evict; `steady` never goes back, for the grace. `on_step` is called
+    between any two effects; tests end the agent there.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        policy: Policy,
+        *,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        on_step: Callable[[Step], None] = lambda step: None,
+    ) -> None:
+        self._layout, self._policy = layout, policy
+        self._clock, self._steady, self._on_step = clock, steady, on_step
+        self._lock = threading.RLock()
+        self._store = OrdersKept(layout.state, on_step)
+        self._kept: dict[str, Kept] = self._store.load()
+        self._mode: Mode = "observe" if policy.observe_only else self._store.load_mode()
+        self._devices = Devices(layout)
+        self._evictions = Evictions(layout.proc, policy.grace_s, on_step)
+        self._since = faults.Since(clock)
+        self._last = Pass(self._mode, self._kept)
+
+    @property
+    def mode(self) -> Mode:
+        """How the node works now."""
+        return self._mode
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with enforcement on the whole node, as of the last pass."""
+        return self._last.node_faults
+
+    def ensure(self, uuid: str, order: Order, seen: NodeSeen) -> Applied:
+        """The order is safe on disk, and acted on as far as running processes let it. A repeat does no harm.
+
+        Raises Refused.
+        """
+        if self._policy.observe_only:
+            raise Refused("observes_only", "this node's own configuration says observe only")
+        with self._lock:
+            self._check_gpu(uuid, seen)
+            known = self._kept.get(uuid)
+            kept = accepted(known, order)
+            if kept != known:
+                try:
+                    self._keep(uuid, kept)
+                except OSError as error:
+                    raise Refused("not_ready", f"orders cannot be kept: {error.strerror}") from error
+            self.reconcile(seen)
+            return self._applied(uuid)
+
+    def reconcile(self, seen: NodeSeen) -> None:
+        """One pass: access lists as ordered, processes without a right told to end, drains that are over ended."""
+        with self._lock:
+            self._last = self._enforced(seen) if self._mode == "enforce" else self._followed(seen)
+
+    def look(self, seen: NodeSeen) -> tuple[GpuSeen, ...]:
+        """The probe's GPUs with whose they are. Waits for no pass that is under way."""
+        last, now_s = self._last, self._clock()
+        return tuple(
+            completed(gpu, last, self._policy.service_uids, observe_only=self._policy.observe_only, now_s=now_s)
+            for gpu in seen.gpus
+        )
+
+    def set_mode(self, mode: Mode, seen: NodeSeen) -> None:
+        """The node works in `mode` from now on, also after a restart. Raises Refused.
+
+        Leaving enforcement leaves every access list as it stands: a node that is closed stays closed.
+        """
+        if self._policy.observe_only and mode != "observe":
+            raise Refused("observes_only", "this node's own configuration says observe only")
+        with self._lock:
+            if mode == self._mode:
+                return
+            if mode == "enforce":
+                self._devices.hold_capabilities()
+                lacking = [f"{check.name}: {check.found}" for check in self.findings(seen) if not check.passed]
+                if lacking:
+                    raise Refused("not_ready", "; ".join(lacking))
+            self._store.keep_mode(mode)
+            self._mode = mode
+            self.reconcile(seen)
+
+    def findings(self, seen: NodeSeen) -> list[Check]:
+        """All that enforcement needs on this node, what was found, and what to do about it. May ask a directory."""
+        found = units(seen, self._layout).values()
+        return [
+            *doctor.parameter_checks(self._layout),
+            *doctor.device_checks(found),
+            *doctor.capability_device_checks(found, self._layout),
+            doctor.group_check(grp.getgrall(), pwd.getpwall()),
+            doctor.own_capability_check(self._layout.proc),
+        ]
+
+    def _check_gpu(self, uuid: str, seen: NodeSeen) -> None:
+        gpu = next((gpu for gpu in seen.gpus if gpu.uuid == uuid), None)
+        if gpu is None and seen.faults:
+            raise Refused("not_ready", f"the driver cannot be asked: {seen.faults[0].code}")
+        if gpu is None:
+            raise Refused("unknown_gpu", f"this node has no {uuid}")
+        if gpu.lost:
+            raise Refused("gpu_lost", f"{uuid} does not answer")
+
+    def _keep(self, uuid: str, kept: Kept) -> None:
+        self._store.keep(uuid, kept, self._kept.get(uuid))
+        self._kept = {**self._kept, uuid: kept}
+
+    def _applied(self, uuid: str) -> Applied:
+        kept, drain, unit = self._kept[uuid], self._last.drains[uuid], self._last.units.get(uuid)
+        is_mapped = self._mode != "enforce" or (unit is not None and not unit.problem)
+        state: AppliedState = "draining" if kept.is_switch or not is_mapped else "switched"
+        return Applied(state, len(drain.waiting), kept.order.generation, kept.order.access_revision)
+
+    def _followed(self, seen: NodeSeen) -> Pass:
+        """Devices are left alone: a drain has ended when NVML lists nobody any more who has to leave."""
+        watch = Watch(self._layout, self._policy, seen, units(seen, self._layout), looks_at_devices=False)
+        drains = self._drains(watch)
+        self._settle(watch, drains)
+        return Pass(self._mode, self._kept, watch.units, drains=drains, faults=self._unit_faults(watch, drains, {}))
+
+    def _enforced(self, seen: NodeSeen) -> Pass:
+        found = units(seen, self._layout)
+        watch = Watch(self._layout, self._policy, seen, found, looks_at_devices=True)
+        # A probe that sees nothing does not make every device nobody's.
+        nobodys = nodes_of_nobody(found.values(), self._layout) if seen.gpus else []
+        nodes = [node for unit in found.values() for node in (*unit.nodes, *unit.shared)] + nobodys
+        self._devices.hold_capabilities()
+        wanted = wanted_users(found.values(), nobodys, self._kept, self._policy.service_uids)
+        # Out first: whoever opens a device after this line has a right to it, so that the look below misses nobody.
+        failed = self._devices.set_lists(nodes, wanted)
+        self._on_step(Step.ACCESS_SET)
+        drains = self._drains(watch)
+        press_on(drains, self._kept, self._evictions, now_s=self._clock(), steady_s=self._steady())
+        if self._settle(watch, drains):
+            wanted = wanted_users(found.values(), nobodys, self._kept, self._policy.service_uids)
+            failed |= self._devices.set_lists(nodes, wanted)
+            self._on_step(Step.ACCESS_OPENED)
+        proofs = self._devices.prove(nodes, wanted)
+        self._on_step(Step.READ_BACK)
+        access_faults = {
+            uuid: [("access_failed", failed[node.path]) for node in (*unit.nodes, *unit.shared) if node.path in failed]
+            + [("device_changed", text) for text in self._devices.changes((*unit.nodes, *unit.shared))]
+            for uuid, unit in found.items()
+        }
+        unit_faults = self._unit_faults(watch, drains, access_faults)
+        return Pass(self._mode, self._kept, found, wanted, drains, proofs, unit_faults, self._node_faults())
+
+    def _drains(self, watch: Watch) -> dict[str, Drain]:
+        found = watch.find()
+        return {uuid: watch.drain(uuid, kept, self._kept, found) for uuid, kept in self._kept.items()}
+
+    def _settle(self, watch: Watch, drains: dict[str, Drain]) -> bool:
+        """What nothing stands in the way of has been reached, on disk first; whether a switch was among it."""
+        over = ended(watch, drains, self._kept, lambda: self._on_step(Step.DRAIN_ENDED))
+        for uuid, kept in self._kept.items():
+            if uuid in over or (not kept.is_switch and kept.reached != kept.order):
+                self._keep(uuid, replace(kept, reached=kept.order))
+        drains |= over
+        if over:
+            self._on_step(Step.SWITCH_KEPT)
+        return bool(over)
+
+    def _unit_faults(
+        self, watch: Watch, drains: dict[str, Drain], access: dict[str, list[tuple[str, str]]]
+    ) -> dict[str, tuple[Fault, ...]]:
+        steady_s = self._steady()
+        dead = {
+            uuid: [
+                process.pid
+                for process in watch.listed(uuid) or ()
+                if process.pid in drain.waiting and faults.has_ended(process, look_at(self._layout.proc, process.pid))
+            ]
+            for uuid, drain in drains.items()
+        }
+        lasting = self._since.lasting(dead, steady_s)
+        found = {
+            uuid: [
+                *faults.of_unit(
+                    watch.units.get(uuid),
+                    self._kept.get(uuid),
+                    drains.get(uuid),
+                    self._evictions,
+                    lasting.get(uuid, ()),
+                    steady_s,
+                ),
+                *(
+                    faults.root_on_it(watch.listed(uuid), self._policy.service_uids)
+                    if uuid in self._kept and self._kept[uuid].is_switch
+                    else ()
+                ),
+                *access.get(uuid, ()),
+            ]
+            for uuid in watch.units.keys() | self._kept.keys()
+        }
+        return self._since.dated(found)
+
+    def _node_faults(self) -> tuple[Fault, ...]:
+        checks = [*doctor.parameter_checks(self._layout), doctor.own_capability_check(self._layout.proc)]
+        now_s = self._clock()
+        return tuple(
+            Fault("not_ready", f"{check.name}: {check.found}. {check.remedy}"[:200], now_s)
+            for check in checks
+            if not check.passed
+        )
