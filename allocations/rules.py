@@ -276,6 +276,8 @@ RULES: dict[str, Rule] = {
     "propose_plan": _by_power(Power.OPERATE),
     "commit_plan": _by_power(Power.OPERATE),
     "cordon_node": _by_power(Power.OPERATE),
+    "enrol_node": _by_power(Power.OPERATE),
+    "set_mode": _by_power(Power.OPERATE),
     "see_trail": _by_power(Power.DECIDE, Power.OPERATE, Power.AUDIT, Power.ADMINISTER),
     "see_fleet": Rule(lambda _person, _row: True, lambda _row: []),
     # The first admin of a lab is a superuser: somebody must be able to give the first role.

@@ -1,5 +1,7 @@
 """What goes wrong between the portal and the machines; each code never changes."""
 
+from django.utils.translation import gettext as _
+
 
 class InventoryError(Exception):
     """Base of all errors of the facts."""
@@ -72,6 +74,37 @@ class WrongCordon(InventoryError):
         super().__init__(message)
         self.message = message
         self.facts = facts
+
+
+class BadJoinCode(InventoryError):
+    """No node joins by that code. Whether it is unknown, used, revoked or too old is not told: codes can be guessed."""
+
+    code = "bad_join_code"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__()
+        self.message = message or _("No node joins by that code: it is unknown, used, revoked or too old.")
+
+
+class WrongEnrolment(InventoryError):
+    """The node cannot be enrolled, renewed or revoked as it stands. `facts` names it."""
+
+    code = "wrong_enrolment"
+
+    def __init__(self, message: str, /, **facts: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = facts
+
+
+class WrongMode(InventoryError):
+    """No node there can be put into that mode."""
+
+    code = "wrong_mode"
+
+    def __init__(self, message: str, /) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class BadFleetFile(InventoryError):

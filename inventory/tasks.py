@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from inventory import survey, trail
+from inventory import modes, survey, trail
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -24,6 +24,12 @@ def poll() -> None:
 def poll_slice(slice_no: int, slices: int) -> None:
     """One slice of the fleet is asked."""
     survey.survey_slice(slice_no, slices)
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def tell_modes() -> None:
+    """Nodes that work otherwise than wanted are told."""
+    modes.tell_modes()
 
 
 @shared_task(ignore_result=True, throws=PASSING)

@@ -57,6 +57,7 @@ def every(task: str, seconds: float) -> dict[str, object]:
 
 app.conf.beat_schedule = {
     "poll": every("inventory.tasks.poll", float(settings.POLL_INTERVAL_S)),
+    "tell_modes": every("inventory.tasks.tell_modes", float(settings.POLL_INTERVAL_S)),
     "execute": every("allocations.tasks.execute", APPLY_INTERVAL_S),
     "deliver": every("allocations.tasks.deliver", OUTBOX_INTERVAL_S),
     "tend": every("allocations.tasks.tend", TEND_INTERVAL_S),

@@ -13,7 +13,7 @@ from portal.trail_words import sentence
 
 # What comes by the dozen from one act.
 MANY = ("move.", "gpu.", "node.", "policy.", "role.added", "division.added", "member.joined")
-PARTS = {"executor", "survey", "simulate", "demo"}  # what acts without a person
+PARTS = {"enrolment", "executor", "survey", "simulate", "demo"}  # what acts without a person
 
 
 @dataclass

@@ -1,6 +1,14 @@
 """What pages, decisions and the executor ask about the facts; nothing here writes."""
 
 from inventory.queries.addresses import address_of, addresses_of, polled_nodes
+from inventory.queries.enrolment import (
+    SHADOW_DAYS,
+    enrolment_of,
+    island_modes,
+    missing_for_enforcement,
+    with_agents,
+    would_have_ended,
+)
 from inventory.queries.freshness import fresh_after, stale_after_s
 from inventory.queries.health import Outage, healthy_counts, outages, supply
 from inventory.queries.nodes import (
@@ -12,14 +20,18 @@ from inventory.queries.nodes import (
 from inventory.queries.places import label_values, labels_of, units_with
 
 __all__ = [
+    "SHADOW_DAYS",
     "Outage",
     "address_of",
     "addresses_of",
     "cordons_now",
+    "enrolment_of",
     "fresh_after",
     "healthy_counts",
+    "island_modes",
     "label_values",
     "labels_of",
+    "missing_for_enforcement",
     "nodes_with_counts",
     "outages",
     "polled_nodes",
@@ -28,4 +40,6 @@ __all__ = [
     "supply",
     "units",
     "units_with",
+    "with_agents",
+    "would_have_ended",
 ]

@@ -16,6 +16,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from portal.api import viewsets
+from portal.api.enrol import Enrol
 from portal.api.login import LogIn
 
 
@@ -52,6 +53,8 @@ router.register("events", viewsets.Events, basename="api-event")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include(router.urls)),
+    path("modes/", viewsets.Modes.as_view(), name="api_modes"),
+    path("enrol/", Enrol.as_view(), name="api_enrol"),
     path("auth/login/", LogIn.as_view(), name="api_login"),
     path("auth/logout/", bare(LogoutView).as_view(), name="api_logout"),
     path("auth/logout-all/", bare(LogoutAllView).as_view(), name="api_logout_all"),

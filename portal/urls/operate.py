@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from portal.views import fleet, live, nodes, plans, reshuffle, trail
+from portal.views import enrolment, fleet, live, modes, nodes, plans, reshuffle, trail
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("reshuffle/", reshuffle.reshuffle, name="reshuffle"),
@@ -17,6 +17,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("nodes/<str:name>/", nodes.node, name="node"),
     path("nodes/<str:name>/cordon/", nodes.node_cordon, name="node_cordon"),
     path("nodes/<str:name>/uncordon/", nodes.node_uncordon, name="node_uncordon"),
+    path("nodes/<str:name>/join-code/", enrolment.join_code, name="node_join_code"),
+    path("nodes/<str:name>/revoke-code/", enrolment.revoke_code, name="node_revoke_code"),
+    path("nodes/<str:name>/renew-token/", enrolment.renew_token, name="node_renew_token"),
+    path("nodes/<str:name>/revoke/", enrolment.revoke, name="node_revoke"),
+    path("modes/", modes.islands, name="modes"),
+    path("modes/island/", modes.island, name="modes_island"),
     path("trail/", trail.trail, name="trail"),
     path("trail/export.jsonl", trail.trail_export, name="trail_export"),
     path("live/", live.live, name="live"),

@@ -84,6 +84,8 @@ def _page(request: HttpRequest, name: str, form: CordonForm, status: int = 200) 
         "events": list(Event.objects.filter(subject_kind="node", subject_id=str(row.pk))[:EVENTS_SHOWN]),
         "may_see_plans": rules.can(request.user, "see_trail"),
         "may_cordon": rules.can(request.user, "cordon_node", row),
+        "enrolment": facts.enrolment_of(row),
+        "may_enrol": rules.can(request.user, "enrol_node", row),
         "stale_after_s": facts.stale_after_s(),
         "form": form,
     }

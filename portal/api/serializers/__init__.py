@@ -11,7 +11,19 @@ from portal.api.serializers.decisions import (
     SplitIn,
     SplitOut,
 )
-from portal.api.serializers.facts import CordonIn, EventOut, GpuModelOut, GpuOut, NodeOut
+from portal.api.serializers.facts import (
+    CordonIn,
+    EventOut,
+    GpuModelOut,
+    GpuOut,
+    IslandModesOut,
+    JoinCodeIn,
+    JoinCodeOut,
+    ModeIn,
+    ModeOut,
+    NodeOut,
+    RevokeIn,
+)
 from portal.api.serializers.lending import (
     AnswerChangeIn,
     AnswerLoanIn,
@@ -49,8 +61,13 @@ __all__ = [
     "GpuModelOut",
     "GpuOut",
     "GrantOut",
+    "IslandModesOut",
+    "JoinCodeIn",
+    "JoinCodeOut",
     "LoanIn",
     "LoanOut",
+    "ModeIn",
+    "ModeOut",
     "MoveOut",
     "NeedOut",
     "NodeOut",
@@ -63,6 +80,7 @@ __all__ = [
     "RankIn",
     "ReasonIn",
     "ResultIn",
+    "RevokeIn",
     "ScenarioIn",
     "ScenarioOut",
     "SignChangeIn",

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from allocations.queries.fleet import Doing
-from inventory.models import Gpu
+from inventory.models import Gpu, Node
 
 
 class GpuModelOut(serializers.Serializer):
@@ -31,9 +32,71 @@ class NodeOut(serializers.Serializer):
     held_gpus = serializers.IntegerField()
     unknown_gpus = serializers.IntegerField()
     cordoned = serializers.BooleanField()
+    joined = serializers.SerializerMethodField()
+    mode = serializers.ChoiceField(choices=Node.Mode.choices)
+    said_mode = serializers.CharField()
     answered_at = serializers.DateTimeField(allow_null=True)
     silent_since = serializers.DateTimeField(allow_null=True)
     fault = serializers.CharField()
+
+    def get_joined(self, node: Node) -> bool:
+        """Whether its agent has joined."""
+        return bool(node.token)
+
+
+class JoinCodeIn(serializers.Serializer):
+    """How long the code is good."""
+
+    hours = serializers.IntegerField(min_value=1, max_value=24 * 30, default=24)
+
+
+class JoinCodeOut(serializers.Serializer):
+    """A join code; it is shown once."""
+
+    node = serializers.CharField()
+    code = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+
+
+class RevokeIn(serializers.Serializer):
+    """Why the node is believed no longer."""
+
+    reason = serializers.CharField(max_length=300)
+
+
+class IslandModesOut(serializers.Serializer):
+    """An island's nodes by wanted mode; `users` and `gpus`: who used GPUs without a right in the last week."""
+
+    island = serializers.CharField()
+    nodes = serializers.IntegerField()
+    observe = serializers.IntegerField()
+    shadow = serializers.IntegerField()
+    enforce = serializers.IntegerField()
+    otherwise = serializers.IntegerField(help_text="say another mode than the wanted one")
+    silent = serializers.IntegerField()
+    users = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+
+
+class ModeIn(serializers.Serializer):
+    """How far the agents of an island, or of single nodes, are to go, and why."""
+
+    island = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    nodes = serializers.ListField(child=serializers.CharField(max_length=120), required=False, max_length=5_000)
+    mode = serializers.ChoiceField(choices=Node.Mode.choices)
+    reason = serializers.CharField(max_length=300)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Either an island or nodes."""
+        if ("island" in given) == ("nodes" in given):
+            raise serializers.ValidationError(_("Name an island, or nodes."))
+        return given
+
+
+class ModeOut(serializers.Serializer):
+    """The nodes for which the mode is new."""
+
+    changed = serializers.ListField(child=serializers.CharField())
 
 
 class ReadingOut(serializers.Serializer):

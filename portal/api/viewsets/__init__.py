@@ -1,7 +1,7 @@
 """The nouns of the API: read-only viewsets, and actions over the services that the pages call."""
 
 from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Splits
-from portal.api.viewsets.facts import Events, GpuModels, Gpus, Nodes
+from portal.api.viewsets.facts import Events, GpuModels, Gpus, Modes, Nodes
 from portal.api.viewsets.lending import Changes, Exceptions, Loans
 from portal.api.viewsets.plans import Moves, Plans
 from portal.api.viewsets.scenarios import Scenarios
@@ -14,6 +14,7 @@ __all__ = [
     "Gpus",
     "Grants",
     "Loans",
+    "Modes",
     "Moves",
     "Needs",
     "Nodes",
