@@ -15,6 +15,7 @@ from allocations.models import (
     Opened,
     Person,
     Pitch,
+    PitchAlternative,
     PitchRole,
     Recusal,
     Role,
@@ -74,7 +75,7 @@ def competing(person: Person, divisions: list[Division]) -> QuerySet[Pitch]:
 
 
 def with_signatures(pitches: QuerySet[Pitch]) -> list[Pitch]:
-    """The pitches with all that says whose turn it is, without their long texts; two queries."""
+    """The pitches with all that says whose turn it is and what else would do, without long texts; two queries."""
     shown = pitches.select_related(None).select_related("project", "pitcher", "model", "offered_model")
     rows = list(shown.defer("why", "expected_result", "if_declined", "findings", "required_labels"))
     load_together(
@@ -82,6 +83,7 @@ def with_signatures(pitches: QuerySet[Pitch]) -> list[Pitch]:
         needed_roles=Wanted(PitchRole.objects.all(), ["pitch_id", "role_id", "position", "due_at"]),
         sign_offs=Wanted(SignOff.objects.all(), ["pitch_id", "round", "role_id", "person_id", "deputy_for_id"]),
         recusals=Wanted(Recusal.objects.all(), ["pitch_id", "person_id"]),
+        alternatives=Wanted(PitchAlternative.objects.all(), ["pitch_id", "model_id", "gpus"]),
     )
     return rows
 

@@ -1,6 +1,6 @@
 """What there is to give: one division's budget of a GPU model, as stretches in which nothing changes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from inventory.models import GpuModel
 
 WEEKS = 26  # half a year: beyond it a lab's plans say little
 WEEK = timedelta(weeks=1)
+Span = tuple[datetime, datetime]  # half-open
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,30 @@ class Budget:
     share: list[int]
 
 
-def budget_of(
-    division: Division, model: GpuModel, times: Mapping[int, tuple[datetime, datetime]], now: datetime
-) -> Budget:
-    capacity = queries.capacity_of(model, at=now)
-    own = capacity.divisions[division.slug]
-    end = max([now + WEEKS * WEEK, *(ends for _, ends in times.values())])
-    edges = {now, now + WEEKS * WEEK} | {at for pair in times.values() for at in pair}
+def budgets_of(
+    division: Division,
+    models: Collection[GpuModel],
+    times: Mapping[int, Span],
+    wanted: Mapping[int, GpuModel],
+    now: datetime,
+) -> dict[int, Budget]:
+    """GPU model pk -> what there is of it, with an edge wherever a pitch that wants it begins or ends.
+
+    `times` and `wanted`: pitch pk -> when, of which model.
+    """
+    return {
+        capacity.model.pk: _budget(
+            capacity.divisions[division.slug],
+            [span for pitch, span in times.items() if wanted[pitch] == capacity.model],
+            now,
+        )
+        for capacity in queries.capacities_of(models, at=now)
+    }
+
+
+def _budget(own: queries.DivisionCapacity, spans: Collection[Span], now: datetime) -> Budget:
+    end = max([now + WEEKS * WEEK, *(ends for _, ends in spans)])
+    edges = {now, now + WEEKS * WEEK} | {at for span in spans for at in span}
     for line in (own.free, own.promised, own.share):
         edges |= {at for at, _ in line.changes}
     ordered = sorted(at for at in edges if now <= at < end)

@@ -1,19 +1,20 @@
 """The board: one budget and the pitches that compete for it, judged as somebody marked them."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from allocations.desk import Ask, Judgement, Suggestion, judge
+from allocations.desk import Judgement, Suggestion, judge
 from allocations.models import Division
 from inventory.models import GpuModel
 from portal.board.budget import WEEK, WEEKS, Budget
 from portal.board.facts import Facts
 from portal.board.promises import Promise, without
 from portal.board.rows import Row, rows_of
+from portal.board.terms import alternatives_of
 from portal.board.weeks import CHART_HEIGHT, Week, weeks_of
 from portal.board.words import day_of, left_of, numbers_of, words
 from portal.forms.desk import Marks
@@ -61,9 +62,16 @@ class Board:
         return any(each.is_ended for each in self.promises)
 
     @property
-    def asks(self) -> list[Ask]:
-        """The asks in the order of their ranks."""
-        return [row.ask for row in self.rows]
+    def misfits(self) -> list[Row]:
+        """Marked ones that would not be kept as they are marked."""
+        return [row for row in self.rows if row.is_misfit]
+
+    @property
+    def misfit(self) -> str:
+        """Which those are and what the first of them misses; "" for none."""
+        rows = self.misfits
+        told = {"rows": numbers_of([row.rank for row in rows]), "why": rows[0].outcome} if rows else {}
+        return words()["misfits"] % told if told else ""
 
     @property
     def weights(self) -> dict[str, int]:
@@ -77,10 +85,8 @@ class Board:
             "room": self.facts.budget.room,
             "promised": self.facts.budget.promised,
             "days": [day_of(edge) for edge in self.budget.edges],
-            "asks": [
-                [row.key, row.ask.first, row.ask.last, row.ask.gpus, row.ask.least, row.pitch.terms.days]
-                for row in self.rows
-            ],
+            "asks": [_told_ask(row) for row in self.rows],
+            "alternatives": {row.key: told for row in self.rows if (told := alternatives_of(row.pitch))},
             "promises": [[each.key, each.first, each.last, each.gpus] for each in self.promises],
             "ended": [each.key for each in self.promises if each.is_ended],
             "weeks": [[week.first, week.last, week.label, week.grants] for week in self.weeks],
@@ -103,9 +109,9 @@ class Told:
 def board_of(facts: Facts, marks: Marks) -> Board:
     """The board as the person has marked it; what is taken is judged in the order of the ranks."""
     budget, promises = without(facts.budget, facts.given, marks.ended)
-    rows = rows_of(facts, budget, marks)
-    taken = {row.key: row.gpus for row in rows if row.is_taken}
-    judgement = judge(budget.room, [row.ask for row in rows], taken)
+    budgets = {**facts.budgets, facts.model.pk: budget}
+    rows = rows_of(facts, budgets, marks)
+    judgement = _judged(rows, budgets, facts.model)
     horizon = bisect_left(budget.edges, facts.now + WEEKS * WEEK)
     limits = [max(a + max(b, 0), a) for a, b in zip(budget.promised, budget.room, strict=True)][:horizon]
     top = max([1, *limits]) * HEADROOM
@@ -120,8 +126,32 @@ def board_of(facts: Facts, marks: Marks) -> Board:
         summary=_summary(rows, budget, judgement),
         left_gpus=min(judgement.left[:horizon]),
     )
-    _tell(board)
+    _tell(board, budgets)
     return board
+
+
+def _judged(rows: Sequence[Row], budgets: Mapping[int, Budget], model: GpuModel) -> Judgement:
+    """What the model's own budget has left, and how each row stands in the budget of the model that it would get."""
+    judged = {}
+    for pk, budget in budgets.items():
+        own = [row for row in rows if row.terms.model.pk == pk]
+        judged[pk] = judge(budget.room, [row.ask for row in own], {row.key: row.gpus for row in own if row.is_taken})
+    findings = {key: finding for each in judged.values() for key, finding in each.findings.items()}
+    return replace(judged[model.pk], findings=findings)
+
+
+def _told_ask(row: Row) -> list[Any]:
+    """The ask for the browser; what is of another model is judged by the server alone: whether it fits, in words."""
+    ask = row.ask
+    told = [ask.key, ask.first, ask.last, ask.gpus, ask.least, row.terms.days, row.most, int(row.is_above_share)]
+    start = row.pitch.terms.start_on.isoformat()
+    return [
+        *told,
+        row.pitch.offered_gpus,
+        start,
+        row.pitch.terms.days,
+        *([row.finding.fits, row.outcome] if row.is_elsewhere else []),
+    ]
 
 
 def told(board: Board, suggestion: Suggestion, before: int) -> Told:
@@ -151,19 +181,21 @@ def told(board: Board, suggestion: Suggestion, before: int) -> Told:
     return Told(", ".join(f"#{rows[key].rank}" for key in suggestion.gpus), gain, proof, left_out)
 
 
-def _tell(board: Board) -> None:
+def _tell(board: Board, budgets: Mapping[int, Budget]) -> None:
     """Each row says in words how it stands."""
     ranks = {row.key: row.rank for row in board.rows}
     fits = _("fits")
     for row in board.rows:
-        row.finding = board.judgement.findings[row.key]
-        row.displaced = numbers_of([ranks[key] for key in row.finding.displaces])
+        finding = row.finding = board.judgement.findings[row.key]
+        row.displaced = numbers_of([ranks[key] for key in finding.displaces])
         row.outcome = fits
-        if not row.finding.fits:
-            day = day_of(board.budget.edges[row.finding.at])
-            row.outcome = _("%(n)s short from %(day)s") % {"n": number(row.finding.short_gpus), "day": day}
-            if row.finding.free_gpus >= row.ask.least:
-                row.outcome += _("; %(n)s fit") % {"n": number(row.finding.free_gpus)}
+        if not finding.fits:
+            day = day_of(budgets[row.terms.model.pk].edges[finding.at])
+            row.outcome = _("%(n)s short from %(day)s") % {"n": number(finding.short_gpus), "day": day}
+            if finding.free_gpus >= row.ask.least:
+                row.outcome += _("; %(n)s fit") % {"n": number(finding.free_gpus)}
+        if row.is_elsewhere:
+            row.outcome = _("%(model)s: %(outcome)s") % {"model": row.terms.model, "outcome": row.outcome}
 
 
 def _summary(rows: Sequence[Row], budget: Budget, judgement: Judgement) -> str:

@@ -13,7 +13,17 @@ from portal.forms.fields import day_field, reason_field
 MOST_RANKS = 10_000  # keeps a typing slip inside the database's integers
 
 
-class SignOffForm(forms.Form):
+class TermsFields(forms.Form):
+    """Other terms and a rank, as somebody types them; what they leave open is as on the table."""
+
+    model = forms.ModelChoiceField(label=_("GPU model"), required=False, queryset=GpuModel.objects.all())
+    start_on = day_field(_("First day"), required=False)
+    days = forms.IntegerField(label=_("Length in days"), required=False, min_value=1, max_value=LONGEST_DAYS)
+    rank = forms.IntegerField(label=_("Rank"), required=False, min_value=1, max_value=MOST_RANKS)
+    reason = reason_field(required=False)
+
+
+class SignOffForm(TermsFields):
     """A signer's answer; `round` is the round that the signer saw. What other terms leave open is as on the table."""
 
     APPROVE, LESS, CHANGES, DECLINE, WAITLIST, RECUSE = "approve", "less", "changes", "decline", "waitlist", "recuse"
@@ -23,11 +33,6 @@ class SignOffForm(forms.Form):
     round = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
     role = forms.SlugField(widget=forms.HiddenInput)
     gpus = forms.IntegerField(label=_("GPUs"), required=False, min_value=1, max_value=MOST_GPUS)
-    model = forms.ModelChoiceField(label=_("GPU model"), required=False, queryset=GpuModel.objects.all())
-    start_on = day_field(_("First day"), required=False)
-    days = forms.IntegerField(label=_("Length in days"), required=False, min_value=1, max_value=LONGEST_DAYS)
-    rank = forms.IntegerField(label=_("Rank"), required=False, min_value=1, max_value=MOST_RANKS)
-    reason = reason_field(required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

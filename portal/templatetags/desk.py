@@ -1,5 +1,6 @@
 """The rows of the decision desk, drawn at once: two hundred of them must feel instant."""
 
+from itertools import product
 from typing import Any
 
 from django import template
@@ -11,6 +12,7 @@ from django.utils.translation import ngettext
 
 from portal.board.words import day_of
 from portal.templatetags.allot import busy, gpu_hours, money, number, waited
+from portal.templatetags.desk_terms import terms_of
 
 register = template.Library()
 
@@ -34,14 +36,12 @@ ANSWER = (
     ' aria-labelledby="sw t{}"{}>'
 )
 CHECKED, HIDDEN, NONE = mark_safe(" checked"), mark_safe(" hidden"), mark_safe("")
-# (is taken, is declined, fits) -> what the row's class says besides
+# (is taken, is declined, is waitlisted, fits) -> what the row's class says besides
 LOOKS = {
-    (taken, declined, fits): mark_safe(  # noqa: S308 - words of ours
-        " is-taken" * taken + " is-declined" * declined + " is-out" * (not fits)
+    (taken, declined, waitlisted, fits): mark_safe(  # noqa: S308 - words of ours
+        " is-taken" * taken + " is-declined" * declined + " is-waitlisted" * waitlisted + " is-out" * (not fits)
     )
-    for taken in (False, True)
-    for declined in (False, True)
-    for fits in (False, True)
+    for taken, declined, waitlisted, fits in product((False, True), repeat=4)
 }
 
 
@@ -53,17 +53,20 @@ def desk_rows(board: Any) -> SafeString:
     words = {"decline": _("Decline"), "reason": _("Reason"), "displaces": _("displaces"), "open": _("open it first")}
     words |= {"more": _("Open"), "not_yours": _("not your turn")}
     said = {name: conditional_escape(word) for name, word in words.items()}
-    drawn = (_row(row, conditional_escape(place), base, said) for place, row in enumerate(board.rows))
+    drawn = (
+        _row(row, conditional_escape(place), base, said) + (terms_of(board, row) if row.is_open else NONE)
+        for place, row in enumerate(board.rows)
+    )
     return mark_safe("".join(drawn))  # noqa: S308 - parts are escaped
 
 
 def _row(row: Any, place: SafeString, base: SafeString, said: dict[str, SafeString]) -> SafeString:
     pitch, key, seen = row.pitch, conditional_escape(row.key), conditional_escape(row.seen)
-    look = LOOKS[row.is_taken, row.is_declined, row.finding.fits]
+    look = LOOKS[row.is_taken, row.is_declined, row.is_waitlisted, row.finding.fits]
     cost = NONE if row.cost is None else format_html('<span class="small quiet">{}</span>', money(row.cost))
     return format_html(
         ROW, look, key, seen, place, CHECKED if row.is_taken else NONE, key, row.rank, place, place, base, key,
-        pitch.title, _about(row), signatures(row), _open(place, said), key, row.typed_gpus, place, _terms(row),
+        pitch.title, _about(row), signatures(row), _open(place, said), key, row.typed["gpus"], place, _terms(row),
         _length(row), gpu_hours(row.gpu_hours),
         cost, _record(row), row.outcome, NONE if row.displaced else HIDDEN, said["displaces"], row.displaced,
         _answer(row, key, seen, place, said), _refusal(row, said),
@@ -110,7 +113,7 @@ def _terms(row: Any) -> str:
 
 
 def _length(row: Any) -> str:
-    return _("%(span)s from %(day)s") % {"span": _span(row.pitch.terms.days), "day": day_of(row.starts_at)}
+    return _("%(span)s from %(day)s") % {"span": _span(row.terms.days), "day": day_of(row.starts_at)}
 
 
 def _open(place: SafeString, said: dict[str, SafeString]) -> SafeString:

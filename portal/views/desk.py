@@ -6,28 +6,23 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from allocations import queries, rules, sittings
-from allocations.desk import suggest
-from allocations.models import Division, Scenario
+from allocations.models import Scenario
 from allocations.queries import desk as asked
 from allocations.queries import record
-from inventory.models import GpuModel
-from portal.board import Board, board_of, facts_of, told
-from portal.forms.desk import Marks, Seen, place_of
+from portal.board import chosen, with_suggestion
+from portal.forms.desk import Marks, place_of
 from portal.outcomes import MOST_DECIDED, Outcome, answers_of, decide_all, undo_all
 from portal.pages import KEY_DIGITS
 from portal.results_shown import results_shown
-
-Budgets = list[dict[str, Any]]
 
 
 @login_required
@@ -41,7 +36,12 @@ def desk(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def desk_try(request: HttpRequest) -> HttpResponse:
-    """The same with what the person marked, or with the suggested set; nothing is written."""
+    """The same with what the person marked, or with the suggested set, or its numbers alone; nothing is written."""
+    if request.POST.get("do") == "numbers":
+        rules.require(request.user, "use_desk")
+        with queries.one_look():
+            board = chosen(request.user, _wanted(request), Marks.of(request.POST)).board
+            return JsonResponse(board.data if board else {})
     return show(request, Marks.of(request.POST), suggested=request.POST.get("do") == "suggest")
 
 
@@ -58,10 +58,9 @@ def desk_decide(request: HttpRequest) -> HttpResponse:
         refusal = _("%(n)s are marked. Decide at most %(most)s at once: nobody has read more than that in one go.")
         words = {"n": len(answers), "most": MOST_DECIDED}
         return show(request, marks, refusal=refusal % words, status=422)
-    outcomes = decide_all(request.user, answers, marks)
+    outcomes = decide_all(request.user, answers, marks, _misfits(request, marks))
     done = {outcome.key for outcome in outcomes if not outcome.is_refused}
-    left = replace(marks, **{name: _without(getattr(marks, name), done) for name in ("taken", "declined", "reasons")})
-    return show(request, left, outcomes=outcomes)
+    return show(request, marks.without(done), outcomes=outcomes)
 
 
 @login_required
@@ -137,18 +136,25 @@ def show(
 
 
 def _context(request: HttpRequest, marks: Marks, *, suggested: bool, outcomes: list[Outcome]) -> dict[str, Any]:
-    mandates = queries.mandates_of(request.user)
-    divisions = asked.desk_divisions([mandate.role for mandate in mandates])
-    competing = asked.competing(request.user, divisions)
-    waiting = asked.waiting_by_budget(request.user, competing)
-    tabs, board = _board(request, competing, divisions, waiting, marks)
-    if board and suggested:
-        board = _with_suggestion(board, marks)
+    on_desk = chosen(request.user, _wanted(request), marks)
+    board = with_suggestion(on_desk.board, marks) if on_desk.board and suggested else on_desk.board
     refused = {outcome.key: outcome.sentence for outcome in outcomes if outcome.is_refused}
     for row in board.rows if board else []:
         row.refusal = refused.get(row.key, "")
-    news = waiting.get((board.division.pk, board.model.pk)) if board else None
-    return {"tabs": tabs, "board": board, "news": news, "scenarios": list(asked.scenarios())}
+    return {"tabs": on_desk.tabs, "board": board, "news": on_desk.news, "scenarios": list(asked.scenarios())}
+
+
+def _wanted(request: HttpRequest) -> tuple[str, str]:
+    typed = request.POST if request.method == "POST" else request.GET
+    return typed.get("division", ""), typed.get("model", "")
+
+
+def _misfits(request: HttpRequest, marks: Marks) -> dict[str, str]:
+    """Key -> why an approval that is marked would not be kept; grants that are left out run still."""
+    with queries.one_look():
+        board = chosen(request.user, _wanted(request), replace(marks, ended=frozenset())).board
+    why = _("It does not fit beside what is marked above it: %(outcome)s. Approve less, or put it on the waitlist.")
+    return {row.key: why % {"outcome": row.outcome} for row in board.misfits} if board else {}
 
 
 def _scenario(request: HttpRequest) -> Scenario | None:
@@ -160,58 +166,8 @@ def _scenario(request: HttpRequest) -> Scenario | None:
     return asked.scenarios().filter(public_id=wanted).first()
 
 
-def _without(marks: dict[str, Any], keys: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in marks.items() if key not in keys}
-
-
 def _budget_address(typed: Any) -> str:
     address = reverse("desk")
     query = place_of(typed)
     back = f"{address}?{query}" if query else address
     return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else address
-
-
-def _board(
-    request: HttpRequest,
-    competing: asked.Competing,
-    divisions: list[Division],
-    waiting: dict[tuple[int, int], asked.Waiting],
-    marks: Marks,
-) -> tuple[Budgets, Board | None]:
-    """The budgets to choose from, those with waiting pitches first, and the chosen one's board."""
-    models = list(GpuModel.objects.order_by("name"))
-    nothing = asked.Waiting()
-    counts = {
-        (division, model): waiting.get((division.pk, model.pk), nothing).total
-        for division in divisions
-        for model in models
-    }
-    budgets = sorted(counts, key=lambda budget: -counts[budget])
-    if not budgets:
-        return [], None
-    typed = request.POST if request.method == "POST" else request.GET
-    wanted = (typed.get("division", ""), typed.get("model", ""))
-    chosen = next((budget for budget in budgets if (budget[0].slug, budget[1].name) == wanted), budgets[0])
-    tabs = [
-        {"division": division, "model": model, "waiting": counts[division, model], "is_current": budget == chosen}
-        for budget in budgets
-        for division, model in [budget]
-    ]
-    facts = facts_of(request.user, *chosen, competing, now=timezone.now(), count=counts[chosen])
-    return tabs, board_of(facts, marks)
-
-
-def _with_suggestion(board: Board, marks: Marks) -> Board:
-    """The board with the best set taken in place of what was marked; what is marked to be declined stays so."""
-    asks = [row.ask for row in board.rows if not row.is_declined]
-    found = suggest(board.budget.room, asks, board.weights)
-    before = sum(board.weights[row.key] for row in board.rows if row.is_taken and row.finding.fits)
-    seen = {row.key: Seen(row.pitch.round, row.role) for row in board.rows}
-    changed = replace(
-        marks,
-        taken={key: seen[key] for key in found.gpus},
-        gpus={**marks.gpus, **{key: str(gpus) for key, gpus in found.gpus.items()}},
-    )
-    after = board_of(board.facts, changed)
-    after.suggestion = told(after, found, before)
-    return after

@@ -1,4 +1,4 @@
-"""The decision desk: what competes side by side, what fits, many decided in one act, the minutes of it."""
+"""The decision desk: what competes side by side, what fits, many decided in one act."""
 
 import re
 from datetime import timedelta
@@ -7,10 +7,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from allocations import pitches
 from allocations.models import Grant, Pitch, SignOff
 from portal.views.desk import MOST_DECIDED
 from tests import factories
+from tests.portal.desk import displaced, marks, outcomes, said
 
 
 @pytest.fixture
@@ -29,37 +29,6 @@ def three(lab, fleet):
     ]
 
 
-def _marks(pitches, *, taken=(), declined=(), role="chief-scientist", gpus=None, reasons=None) -> dict:
-    """The form as a browser sends it: `taken` and `declined` are places among the pitches."""
-    typed = {"division": "research", "model": "H100", "take": [], "decline": []}
-    for place, pitch in enumerate(pitches):
-        key = str(pitch.public_id)
-        typed |= {
-            f"rank-{key}": str(place + 1),
-            f"gpus-{key}": str((gpus or {}).get(place, pitch.offered_gpus)),
-            f"reason-{key}": (reasons or {}).get(place, ""),
-        }
-        for name, places in (("take", taken), ("decline", declined)):
-            if place in places:
-                typed[name].append(f"{key}:{pitch.round}:{role}")
-    return typed
-
-
-def _outcomes(page: str) -> list[str]:
-    """Each pitch's outcome by the page, in the order of the rows."""
-    return re.findall(r"<span data-desk-outcome>(.*?)</span>", page)
-
-
-def _displaced(page: str) -> list[str]:
-    return re.findall(r"<span data-desk-displaced>(.*?)</span>", page)
-
-
-def _said(page: str) -> list[tuple[str, str]]:
-    """(title, sentence) of each answer that was given."""
-    found = re.findall(r'<a class="row-link" href="[^"]*">([^<]*)</a><span>(.*?)</span></li>', page, re.S)
-    return [(title, " ".join(re.sub(r"<[^>]+>", "", sentence).split())) for title, sentence in found]
-
-
 class TestWhatFits:
     def test_pitches_that_fit_alone_say_what_they_displace(self, client, lab, three):
         factories.grant(lab.project, gpus=8)  # 11 of 19 are left
@@ -67,28 +36,28 @@ class TestWhatFits:
 
         page = client.get("/desk/").content.decode()
 
-        assert _outcomes(page) == ["fits", "fits", "fits"]
-        assert _displaced(page) == ["#2, #3", "#1, #3", "#1, #2"]
+        assert outcomes(page) == ["fits", "fits", "fits"]
+        assert displaced(page) == ["#2, #3", "#1, #3", "#1, #2"]
 
     def test_what_is_marked_leaves_less_for_the_others(self, client, lab, three):
         client.force_login(lab.chief)
         today = timezone.localtime(timezone.now())
 
-        page = client.post("/desk/try/", _marks(three, taken=[0, 1])).content.decode()
+        page = client.post("/desk/try/", marks(three, taken=[0, 1])).content.decode()
 
-        assert _outcomes(page) == ["fits", "fits", f"5 short from {today.day} {today:%b}; 3 fit"]
-        assert _displaced(page) == ["#3", "#3", ""]
+        assert outcomes(page) == ["fits", "fits", f"5 short from {today.day} {today:%b}; 3 fit"]
+        assert displaced(page) == ["#3", "#3", ""]
 
     def test_the_highest_ranks_come_first_and_the_lowest_falls_out(self, client, lab, three):
         client.force_login(lab.chief)
-        typed = _marks(three, taken=[0, 1, 2])
+        typed = marks(three, taken=[0, 1, 2])
         typed[f"rank-{three[2].public_id}"] = "0"
 
         page = client.post("/desk/try/", typed).content.decode()
 
         titles = re.findall(r'rel="noopener">(.*?)</a>', page)
         assert titles == ["Third", "First", "Second"]
-        assert [each.split(" from")[0] for each in _outcomes(page)] == ["fits", "fits", "5 short"]
+        assert [each.split(" from")[0] for each in outcomes(page)] == ["fits", "fits", "5 short"]
         assert page.count('class="debt">5 over<') == 1
 
     def test_pitches_at_other_times_do_not_compete(self, client, lab, fleet):
@@ -99,7 +68,7 @@ class TestWhatFits:
 
         page = client.get("/desk/").content.decode()
 
-        assert _displaced(page) == ["", ""]
+        assert displaced(page) == ["", ""]
 
     def test_the_bar_names_the_grants_of_each_week(self, client, lab, fleet):
         factories.grant(lab.project, gpus=8)
@@ -116,7 +85,7 @@ class TestWhatFits:
         factories.submitted(lab.project, lab.pitcher, title="Too large", gpus=20)
         client.force_login(lab.chief)
 
-        page = client.post("/desk/try/", _marks(three) | {"do": "suggest"}).content.decode()
+        page = client.post("/desk/try/", marks(three) | {"do": "suggest"}).content.decode()
 
         assert re.findall(r"Suggested set: (.*?)</h2>", page) == ["#1, #2, #3"]
         assert "Proven: no other set that fits holds more of your ranking." in page
@@ -128,14 +97,14 @@ class TestWhatFits:
 class TestDecidingMany:
     def test_each_is_signed_and_the_page_says_what_came_of_it(self, client, lab, three):
         client.force_login(lab.head)
-        client.post("/desk/decide/", _marks(three, taken=[0, 1], role="research-head"))
+        client.post("/desk/decide/", marks(three, taken=[0, 1], role="research-head"))
         client.force_login(lab.chief)
 
         page = client.post(
-            "/desk/decide/", _marks(three, taken=[0, 1], declined=[2], reasons={2: "Not this month."})
+            "/desk/decide/", marks(three, taken=[0, 1], declined=[2], reasons={2: "Not this month."})
         ).content.decode()
 
-        assert _said(page) == [
+        assert said(page) == [
             ("First", "Granted: 8 H100. It is now a need until GPUs are assigned."),
             ("Second", "Granted: 8 H100. It is now a need until GPUs are assigned."),
             ("Third", "Declined, and the pitcher is told why."),
@@ -144,11 +113,11 @@ class TestDecidingMany:
 
     def test_pressed_twice_is_decided_once(self, client, lab, three):
         client.force_login(lab.chief)
-        typed = _marks(three, taken=[0, 1], declined=[2], gpus={1: 4}, reasons={2: "Not this month."})
+        typed = marks(three, taken=[0, 1], declined=[2], gpus={1: 4}, reasons={2: "Not this month."})
 
         pages = [client.post("/desk/decide/", typed).content.decode() for _press in range(2)]
 
-        assert _said(pages[0]) == _said(pages[1])
+        assert said(pages[0]) == said(pages[1])
         assert list(SignOff.objects.values_list("pitch__title", "verdict", "gpus")) == [
             ("First", "approve", 8),
             ("Second", "approve", 4),
@@ -156,17 +125,15 @@ class TestDecidingMany:
         ]
 
     def test_what_no_longer_fits_is_refused_and_the_others_stand(self, client, lab, three):
-        client.force_login(lab.head)
-        client.post("/desk/decide/", _marks(three, taken=[0, 1, 2], role="research-head"))
+        for pitch in three:
+            factories.sign_off(pitch, lab.head, "research-head")
         client.force_login(lab.chief)
 
-        page = client.post(
-            "/desk/decide/", _marks(three, taken=[0, 1, 2], reasons={2: "It pays off."})
-        ).content.decode()
+        page = client.post("/desk/decide/", marks(three, taken=[0, 1, 2], reasons={2: "It pays off."})).content.decode()
 
-        said = _said(page)
-        assert [title for title, _ in said] == ["First", "Second", "Third"]
-        assert said[2][1].startswith("Not decided. Research has 3 of 19 H100 left")
+        told = said(page)
+        assert [title for title, _ in told] == ["First", "Second", "Third"]
+        assert told[2][1].startswith("Not decided. It does not fit beside what is marked above it: 5 short from ")
         assert (Grant.objects.count(), SignOff.objects.filter(person=lab.chief).count()) == (2, 2)
         assert re.findall(r'name="reason-[^"]*" value="([^"]*)"', page) == ["It pays off."]
         assert re.findall(r'name="take"[^>]* (checked)', page) == ["checked"]
@@ -174,21 +141,21 @@ class TestDecidingMany:
     def test_a_decline_without_reason_keeps_its_mark(self, client, lab, three):
         client.force_login(lab.chief)
 
-        page = client.post("/desk/decide/", _marks(three, declined=[0])).content.decode()
+        page = client.post("/desk/decide/", marks(three, declined=[0])).content.decode()
 
-        assert _said(page) == [("First", "Not decided. Say why: the pitcher reads it.")]
+        assert said(page) == [("First", "Not decided. Say why: the pitcher reads it.")]
         assert re.findall(r'name="decline"[^>]* (checked)', page) == ["checked"]
         assert SignOff.objects.count() == 0
 
     def test_terms_that_changed_meanwhile_are_not_signed(self, client, lab, three):
-        typed = _marks(three, taken=[0])
+        typed = marks(three, taken=[0])
         client.force_login(lab.head)
-        client.post("/desk/decide/", _marks(three, taken=[0], gpus={0: 4}, role="research-head"))
+        client.post("/desk/decide/", marks(three, taken=[0], gpus={0: 4}, role="research-head"))
         client.force_login(lab.chief)
 
         page = client.post("/desk/decide/", typed).content.decode()
 
-        assert _said(page) == [
+        assert said(page) == [
             ("First", "Not decided. The terms have changed since you looked: 4 GPUs are on the table now.")
         ]
 
@@ -196,19 +163,19 @@ class TestDecidingMany:
     def test_a_number_that_is_none_is_refused_and_kept(self, client, lab, three, typed):
         client.force_login(lab.chief)
 
-        page = client.post("/desk/decide/", _marks(three, taken=[0], gpus={0: typed})).content.decode()
+        page = client.post("/desk/decide/", marks(three, taken=[0], gpus={0: typed})).content.decode()
 
-        assert _said(page) == [("First", "Not decided. Type how many GPUs, as a whole number.")]
+        assert said(page) == [("First", "Not decided. Type how many GPUs, as a whole number.")]
         assert re.findall(rf'name="gpus-{three[0].public_id}" value="([^"]*)"', page) == [typed]
 
     @pytest.mark.parametrize("reason", ["a\0b", "x" * 4001], ids=["nul", "a book"])
     def test_a_reason_that_the_form_of_one_pitch_would_not_take_is_refused_here_too(self, client, lab, three, reason):
         client.force_login(lab.chief)
 
-        page = client.post("/desk/decide/", _marks(three, declined=[0], reasons={0: reason}))
+        page = client.post("/desk/decide/", marks(three, declined=[0], reasons={0: reason}))
 
         assert (page.status_code, SignOff.objects.count()) == (200, 0)
-        assert [title for title, _sentence in _said(page.content.decode())] == ["First"]
+        assert [title for title, _sentence in said(page.content.decode())] == ["First"]
 
     @pytest.mark.parametrize("value", ["{upper}:1:chief-scientist", "{hex}:1:chief-scientist", "{id}:1:\0", "{id}:²:x"])
     def test_a_mark_that_no_form_of_ours_sends_is_as_if_it_was_not_there(self, client, lab, three, value):
@@ -216,7 +183,7 @@ class TestDecidingMany:
         words = {"upper": str(public_id).upper(), "hex": public_id.hex, "id": str(public_id)}
         client.force_login(lab.chief)
 
-        page = client.post("/desk/decide/", _marks(three) | {"take": [value.format(**words)]})
+        page = client.post("/desk/decide/", marks(three) | {"take": [value.format(**words)]})
 
         assert (page.status_code, SignOff.objects.count()) == (422, 0)
 
@@ -226,7 +193,7 @@ class TestDecidingMany:
         ]
         client.force_login(lab.chief)
 
-        answer = client.post("/desk/decide/", _marks(many, taken=range(len(many))))
+        answer = client.post("/desk/decide/", marks(many, taken=range(len(many))))
 
         page = answer.content.decode()
         assert answer.status_code == 422
@@ -239,9 +206,9 @@ class TestDecidingMany:
         own = factories.submitted(lab.project, lab.chief, gpus=4)
         client.force_login(lab.chief)
 
-        page = client.post("/desk/decide/", _marks([own], taken=[0])).content.decode()
+        page = client.post("/desk/decide/", marks([own], taken=[0])).content.decode()
 
-        assert _said(page)[0][1].startswith("Not decided. Nobody signs a pitch of their own.")
+        assert said(page)[0][1].startswith("Not decided. Nobody signs a pitch of their own.")
         assert Pitch.objects.get(pk=own.pk).state == Pitch.State.SUBMITTED
 
 
@@ -289,60 +256,3 @@ class TestWhoSees:
 
         assert answer.status_code == 200
         assert "There is no budget to decide on yet" in answer.content.decode()
-
-
-class TestMinutes:
-    def test_the_minutes_say_who_decided_what_and_why(self, client, lab, three):
-        client.force_login(lab.chief)
-        client.post(
-            "/desk/decide/",
-            _marks(three, taken=[0], declined=[2], gpus={0: 4}, reasons={0: "Four will do.", 2: "Not now.\nLater."}),
-        )
-
-        page = client.get("/desk/minutes/").content.decode()
-        text = client.get("/desk/minutes.md").content.decode()
-
-        assert re.findall(r"<h2><a[^>]*>(.*?)</a>", page) == ["First", "Third"]
-        assert re.findall(r"<blockquote>(.*?)</blockquote>", page, re.S) == ["Four will do.", "Not now.\nLater."]
-        assert [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith("- ")] == [
-            "approved 4 GPUs. Four will do.",
-            "declined. Not now. Later.",
-        ]
-
-    @pytest.mark.parametrize(
-        ("days", "status"),
-        [
-            ("from=2026-01-01&to=2026-01-05", 200),
-            ("from=2026-01-05&to=2026-01-01", 422),
-            ("from=yesterday", 422),
-            ("from=2026-01-01&to=2027-01-01", 422),
-            ("from=9999-12-31", 422),
-        ],
-    )
-    def test_days_that_are_none_are_refused_in_words(self, client, lab, days, status):
-        client.force_login(lab.chief)
-
-        answers = [client.get(f"/desk/{page}?{days}") for page in ("minutes/", "minutes.md")]
-
-        assert [answer.status_code for answer in answers] == [status, status]
-
-    @pytest.mark.parametrize(
-        ("verdict", "words"), [("changes", "asked for changes"), ("waitlist", "put on the waitlist")]
-    )
-    def test_the_minutes_call_no_other_answer_an_approval(self, client, lab, three, verdict, words):
-        pitches.sign_off(
-            pitch=three[0], by=lab.chief, role=lab.role("chief-scientist"), verdict=verdict, round=1, reason="Later."
-        )
-        client.force_login(lab.chief)
-
-        for page in ("minutes/", "minutes.md"):
-            text = client.get(f"/desk/{page}").content.decode()
-            assert (words in text, "approved" in text) == (True, False)
-
-    def test_minutes_of_another_day_are_empty(self, client, lab, three):
-        client.force_login(lab.chief)
-        client.post("/desk/decide/", _marks(three, taken=[0]))
-
-        page = client.get("/desk/minutes/?from=2026-01-01&to=2026-01-05").content.decode()
-
-        assert "Nothing was decided on these days" in page

@@ -13,7 +13,7 @@ from allocations import deputies, recusals
 from allocations.models import Grant, LastLook, Opened, Pitch, Scenario, SignOff
 from inventory.models import Event
 from tests import factories
-from tests.portal.test_desk import _marks, _outcomes, _said
+from tests.portal.desk import marks, outcomes, said
 
 HTMX = {"HX-Request": "true"}
 MOST_QUERIES = 20
@@ -54,11 +54,11 @@ class TestDeputies:
         client.force_login(hugo)
 
         page = client.get("/desk/").content.decode()
-        answer = client.post("/desk/decide/", _marks(three, taken=[0]))
+        answer = client.post("/desk/decide/", marks(three, taken=[0]))
 
         assert _titles(page) == ["First", "Second", "Third"]
         assert page.count("Chief scientist: your turn for chief-scientist") == 3
-        assert _said(answer.content.decode())[0][1].startswith("Signed for 8.")
+        assert said(answer.content.decode())[0][1].startswith("Signed for 8.")
         assert SignOff.objects.values_list("person__username", "deputy_for__username").get() == (
             "hugo", "chief-scientist"
         )  # fmt: skip
@@ -89,7 +89,7 @@ class TestNews:
         Pitch.objects.filter(pk=three[0].pk).update(submitted_at=timezone.now() - timedelta(days=2))
         Pitch.objects.filter(pk=three[1].pk).update(submitted_at=timezone.now() - timedelta(days=2))
         client.force_login(lab.head)
-        client.post("/desk/decide/", _marks(three, taken=[0], role="research-head"))
+        client.post("/desk/decide/", marks(three, taken=[0], role="research-head"))
         three[1].needed_roles.update(due_at=timezone.now() - timedelta(hours=1))
         client.force_login(lab.chief)
 
@@ -112,7 +112,7 @@ class TestNews:
 
 class TestScenarios:
     def _save(self, client, three, **changes):
-        typed = _marks(three, taken=[1, 2], gpus={2: 4}) | {
+        typed = marks(three, taken=[1, 2], gpus={2: 4}) | {
             "scenario_name": "Without the first",
             "scenario_note": "Ask.",
         }
@@ -208,10 +208,10 @@ class TestGrantsLeftOut:
         client.force_login(lab.chief)
         before = client.get("/desk/").content.decode()
 
-        page = client.post("/desk/try/", _marks(three) | {"end": [str(grant.public_id)]}).content.decode()
+        page = client.post("/desk/try/", marks(three) | {"end": [str(grant.public_id)]}).content.decode()
 
-        assert {outcome.split(" from")[0] for outcome in _outcomes(before)} == {"5 short"}
-        assert _outcomes(page) == ["fits"] * 3
+        assert {outcome.split(" from")[0] for outcome in outcomes(before)} == {"5 short"}
+        assert outcomes(page) == ["fits"] * 3
         assert re.findall(r'name="end"[^>]* (checked)', page) == ["checked"]
         assert Grant.objects.get(pk=grant.pk).ended_at is None
         assert f'href="/grants/{grant.public_id}/"' in page
@@ -223,10 +223,10 @@ class TestOpenFirst:
         client.force_login(lab.chief)
         client.post(reverse("pitch_opened", args=[three[0].public_id]), headers=HTMX)
 
-        page = client.post("/desk/decide/", _marks(three, taken=[0, 1])).content.decode()
+        page = client.post("/desk/decide/", marks(three, taken=[0, 1])).content.decode()
 
-        assert [title for title, _sentence in _said(page)] == ["First", "Second"]
-        assert _said(page)[1][1].startswith("Not decided. It asks for 8 GPUs, more than 7, and you have not opened it")
+        assert [title for title, _sentence in said(page)] == ["First", "Second"]
+        assert said(page)[1][1].startswith("Not decided. It asks for 8 GPUs, more than 7, and you have not opened it")
         assert list(SignOff.objects.values_list("pitch__title", flat=True)) == ["First"]
         assert page.count("data-desk-unopened") == 1  # the third; the second has its refusal
 
@@ -236,13 +236,13 @@ class TestOpenFirst:
         client.post(reverse("pitch_opened", args=[three[0].public_id]))
         client.force_login(lab.head)
         client.post(reverse("pitch_opened", args=[three[0].public_id]))
-        client.post("/desk/decide/", _marks(three, taken=[0], role="research-head", gpus={0: 4}))
+        client.post("/desk/decide/", marks(three, taken=[0], role="research-head", gpus={0: 4}))
         client.force_login(lab.chief)
         three[0].refresh_from_db()
 
-        page = client.post("/desk/decide/", _marks(three, taken=[0], gpus={0: 4})).content.decode()
+        page = client.post("/desk/decide/", marks(three, taken=[0], gpus={0: 4})).content.decode()
 
-        assert "you have not opened it" in _said(page)[0][1]
+        assert "you have not opened it" in said(page)[0][1]
 
     def test_opening_it_at_the_desk_shows_the_reasons_and_the_record(self, client, lab, three):
         factories.grant(lab.project, gpus=8)
@@ -281,7 +281,7 @@ class TestCost:
                 project = factories.project(division=lab.research, members=[lab.pitcher])
                 factories.grant(project, gpus=1)
                 rows.append(factories.submitted(project, lab.pitcher, gpus=1))
-            typed = _marks(rows, taken=range(len(rows))) | {"do": way}
+            typed = marks(rows, taken=range(len(rows))) | {"do": way}
             ask = (lambda: client.get("/desk/")) if way == "desk" else (lambda: client.post("/desk/try/", typed))  # noqa: B023
             costs.append(self._queries(client, ask))
 
@@ -290,6 +290,6 @@ class TestCost:
     def test_the_solver_writes_nothing_to_the_standard_output(self, client, lab, three, capfd):
         client.force_login(lab.chief)
 
-        client.post("/desk/try/", _marks(three) | {"do": "suggest"})
+        client.post("/desk/try/", marks(three) | {"do": "suggest"})
 
         assert capfd.readouterr().out == ""

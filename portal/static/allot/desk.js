@@ -1,153 +1,23 @@
-// The decision desk: what is marked is judged at once; one row has the cursor, and keys act on it.
+// The decision desk's keys, cursor and dragging; what is marked is judged by desk-board.js.
 // The page works without this: the server applies the same rule.
 (() => {
-  const HOURS_A_DAY = 24;
-  const NAMED_ROWS = 4; // as the server names them
-  const THIN_SPACE = "\u202f";
   const desk = document.getElementById("desk");
-  let data = null;
-  let asks = new Map();
+  const board = window.allotDesk.board;
+  const { rows, keyOf, rowOf, askOf, below, part, recompute, readOut, mark, openTerms } = board;
   let current = "";
-  let now = { room: [], promised: [] };
-
-  const rows = () => [...desk.querySelectorAll(".desk-row")];
-  const detailOf = (row) => (row.nextElementSibling?.matches(".desk-detail") ? row.nextElementSibling : null);
-  const rowOf = (key) => desk.querySelector(`.desk-row[data-key-of="${CSS.escape(key)}"]`);
-  const keyOf = (row) => row.dataset.keyOf;
-  const part = (row, name) => row.querySelector(`[name="${name}"], [name="${name}-${keyOf(row)}"]`);
-  const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, THIN_SPACE);
-  const say = (name, words) => data.words[name].replace(/%\((\w+)\)s/g, (_all, word) => words[word]);
 
   function setUp() {
-    const source = document.getElementById("desk-data");
-    data = source ? JSON.parse(source.textContent) : null;
-    if (!data) return;
-    asks = new Map(data.asks.map(([key, first, last, gpus, least, days]) => [key, { key, first, last, gpus, least, days }]));
+    if (!board.read()) return;
     for (const row of rows()) row.draggable = true;
     if (!rowOf(current)) current = "";
     if (current) putCursor(rowOf(current), { quietly: true });
     recompute();
   }
 
-  // ---- what is marked, judged
-  function gpusOf(row) {
-    const ask = asks.get(keyOf(row));
-    const typed = part(row, "gpus").value.trim();
-    return /^\d{1,9}$/.test(typed) ? Math.min(Math.max(Number(typed), 1), ask.gpus) : ask.gpus;
-  }
-
-  // the budget without the grants that are left out
-  function budget() {
-    const [room, promised] = [data.room.slice(), data.promised.slice()];
-    for (const [key, first, last, gpus] of data.promises) {
-      if (!desk.querySelector(`[name="end"][value="${CSS.escape(key)}"]`)?.checked) continue;
-      for (let stretch = first; stretch < last; stretch += 1) {
-        room[stretch] += gpus;
-        promised[stretch] -= gpus;
-      }
-    }
-    return { room, promised };
-  }
-
-  function recompute() {
-    const shown = rows();
-    now = budget();
-    const taken = new Map(shown.filter((row) => part(row, "take").checked).map((row) => [keyOf(row), gpusOf(row)]));
-    const judged = window.allotDesk.judge(now.room, shown.map((row) => asks.get(keyOf(row))), taken);
-    const ranks = new Map(shown.map((row, place) => [keyOf(row), place + 1]));
-    for (const row of shown) showRow(row, judged.findings.get(keyOf(row)), ranks, taken);
-    const tightest = showWeeks(judged.left);
-    showSummary(shown, taken, judged, tightest);
-    desk.dataset.judged = String(Number(desk.dataset.judged || 0) + 1);
-  }
-
-  function showRow(row, finding, ranks, taken) {
-    const ask = asks.get(keyOf(row));
-    let outcome = data.words.fits;
-    if (!finding.fits) {
-      outcome = say("short", { n: number(finding.short), day: data.days[finding.at] });
-      if (finding.free >= ask.least) outcome += say("some", { n: number(finding.free) });
-    }
-    row.classList.toggle("is-out", !finding.fits);
-    row.classList.toggle("is-taken", taken.has(ask.key));
-    row.classList.toggle("is-declined", Boolean(part(row, "decline")?.checked));
-    row.querySelector("[data-desk-outcome]").textContent = outcome;
-    const named = finding.displaces.slice(0, NAMED_ROWS).map((key) => `#${ranks.get(key)}`).join(", ");
-    const more = finding.displaces.length - NAMED_ROWS;
-    row.querySelector("[data-desk-displaced]").textContent = more > 0 ? say("more", { rows: named, n: more }) : named;
-    row.querySelector("[data-desk-displaces]").hidden = finding.displaces.length === 0;
-  }
-
-  function showWeeks(left) {
-    let tightest = Infinity;
-    data.weeks.forEach(([first, last], week) => {
-      let at = first;
-      for (let stretch = first + 1; stretch < last; stretch += 1) if (left[stretch] < left[at]) at = stretch;
-      tightest = Math.min(tightest, left[at]);
-      const promised = now.promised[at];
-      const limit = Math.max(0, promised + now.room[at]);
-      const total = promised + now.room[at] - left[at];
-      const column = desk.querySelector(`.desk-week[data-week="${week}"]`);
-      box(column.querySelector(".promised"), 0, Math.min(promised, limit));
-      box(column.querySelector(".taken"), Math.min(promised, limit), Math.min(total, limit));
-      box(column.querySelector(".over"), limit, total);
-      column.querySelector("title").textContent = weekSays(week, left, at);
-      column.dataset.says = weekSays(week, left, at);
-    });
-    readOut();
-    return tightest;
-  }
-
-  function weekSays(week, left, at) {
-    const words = { day: data.weeks[week][2], promised: number(now.promised[at]), taken: number(now.room[at] - left[at]), left: leftSays(left[at]) };
-    return `${say("week", words)} ${data.weeks[week][3]}`;
-  }
-
-  const leftSays = (gpus) => (gpus < 0 ? say("over", { n: number(-gpus) }) : say("left", { n: number(gpus) }));
-
-  function box(rect, low, high) {
-    const [from, to] = [low, high].map((value) => (data.height * Math.min(Math.max(value, 0), data.top)) / data.top);
-    rect.setAttribute("y", (data.height - to).toFixed(1));
-    rect.setAttribute("height", Math.max(to - from, 0).toFixed(1));
-  }
-
-  function readOut(week) {
-    const scrub = desk.querySelector("[data-desk-week]");
-    if (week !== undefined) scrub.value = week;
-    for (const column of desk.querySelectorAll(".desk-week")) column.classList.toggle("is-read", column.dataset.week === scrub.value);
-    const says = desk.querySelector(`.desk-week[data-week="${scrub.value}"]`).dataset.says;
-    scrub.setAttribute("aria-valuetext", says);
-    const line = document.getElementById("desk-readout");
-    if (line.textContent !== says) line.textContent = says;
-  }
-
-  function showSummary(shown, taken, judged, tightest) {
-    const figure = desk.querySelector("[data-desk-left]");
-    figure.textContent = tightest < 0 ? say("over", { n: number(-tightest) }) : number(tightest);
-    figure.classList.toggle("debt", tightest < 0);
-    const line = desk.querySelector("[data-desk-summary]");
-    if (!line) return;
-    let summary = data.words.nothing;
-    if (taken.size) {
-      const peak = Math.max(...now.room.map((room, at) => room - judged.left[at]));
-      const hours = [...taken].reduce((sum, [key, gpus]) => sum + gpus * asks.get(key).days * HOURS_A_DAY, 0);
-      const out = [...taken.keys()].filter((key) => !judged.findings.get(key).fits).length;
-      summary = say("summary", { n: taken.size, peak: number(peak), hours: number(hours), left: leftSays(Math.min(...judged.left)) });
-      if (out) summary += ` ${say("out", { out })}`;
-    }
-    line.textContent = summary;
-    const mine = shown.filter((row) => part(row, "decline"));
-    const declined = mine.filter((row) => part(row, "decline").checked).length;
-    const approved = mine.filter((row) => part(row, "take").checked).length;
-    const others = taken.size - approved;
-    let sign = declined + approved ? say("sign", { approve: approved, decline: declined }) : data.words.none;
-    if (others) sign += ` ${say("others", { n: others })}`;
-    desk.querySelector("[data-desk-sign]").textContent = sign;
-    const button = desk.querySelector("[data-desk-decide]");
-    const count = approved + declined;
-    button.disabled = count === 0;
-    desk.querySelector("[data-desk-count]").textContent = count === 1 ? button.dataset.one : button.dataset.many.replace("%(n)s", count);
-  }
+  const rowAround = (inside) => {
+    const near = inside.closest?.(".desk-row, .desk-terms");
+    return near?.matches(".desk-terms") ? rowOf(near.dataset.termsOf) : near;
+  };
 
   // ---- the cursor
   function putCursor(row, { quietly = false } = {}) {
@@ -164,16 +34,6 @@
     putCursor(shown[Math.min(Math.max(place + by, 0), shown.length - 1)]);
   }
 
-  function mark(row, name, isOn) {
-    const ticked = part(row, name);
-    if (!ticked) return false;
-    ticked.checked = isOn;
-    const other = part(row, name === "take" ? "decline" : "take");
-    if (isOn && other) other.checked = false;
-    recompute();
-    return true;
-  }
-
   // ---- ranks: the order of the rows is the ranking
   function number_rows() {
     rows().forEach((row, place) => { part(row, "rank").value = place + 1; });
@@ -182,9 +42,11 @@
 
   function move(row, before) {
     const body = row.parentElement;
+    const terms = below(row, ".desk-terms");
     for (const detail of body.querySelectorAll(".desk-detail")) detail.remove();
     if (before) body.insertBefore(row, before);
     else body.append(row);
+    if (terms) row.after(terms);
     number_rows();
   }
 
@@ -203,9 +65,9 @@
     const cell = document.createElement("td");
     cell.colSpan = row.cells.length;
     cell.setAttribute("aria-live", "polite");
-    cell.textContent = data.words.loading;
+    cell.textContent = board.word("loading");
     detail.append(cell);
-    row.after(detail);
+    openTerms(row).after(detail);
     const csrfmiddlewaretoken = desk.querySelector("[name=csrfmiddlewaretoken]").value;
     const address = `${desk.dataset.pitches}${keyOf(row)}/opened/`;
     window.htmx.ajax("POST", address, { target: cell, swap: "innerHTML", values: { desk: "1", csrfmiddlewaretoken } })
@@ -222,6 +84,22 @@
     }
   }
 
+  function notYours() {
+    const line = desk.querySelector("[data-not-yours]");
+    line.textContent = line.dataset.notYours;
+  }
+
+  // what does not fit as it is marked, all of it with one key
+  const forMisfits = {
+    fit: () => board.approveWhatFits(),
+    list: () => {
+      for (const row of board.misfits()) {
+        openTerms(row);
+        mark(row, "waitlist", true);
+      }
+    },
+  };
+
   const actions = {
     next: () => step(1),
     previous: () => step(-1),
@@ -232,17 +110,27 @@
     less: (row) => {
       mark(row, "take", true);
       const gpus = part(row, "gpus");
-      gpus.value = asks.get(keyOf(row)).least;
+      gpus.value = askOf(row).least;
       recompute();
       gpus.focus();
       gpus.select();
     },
     decline: (row) => {
       if (mark(row, "decline", true)) part(row, "reason").focus();
-      else desk.querySelector("[data-desk-summary]").textContent = desk.querySelector("[data-not-yours]").dataset.notYours;
+      else notYours();
+    },
+    terms: (row) => {
+      openTerms(row);
+      part(row, "start").focus();
+    },
+    waitlist: (row) => {
+      if (!board.isMine(row)) return notYours();
+      openTerms(row);
+      mark(row, "waitlist", true);
+      part(row, "place").focus();
     },
     open: (row) => {
-      const detail = detailOf(row);
+      const detail = below(row, ".desk-detail");
       if (detail) detail.remove();
       else openDetail(row);
     },
@@ -266,14 +154,25 @@
     const row = button?.closest(".desk-row");
     if (row) putCursor(row, { quietly: true });
     if (button) act(button.dataset.desk);
+    forMisfits[event.target.closest("[data-desk-all]")?.dataset.deskAll]?.();
   });
 
+  const isElsewhere = (row) => askOf(row).fits !== undefined;
+
+  // another model comes with the number of it that would do, the old one with what was on the table
+  function setGpusOfModel(row) {
+    part(row, "gpus").value = board.usualGpus(row, part(row, "model").value);
+  }
+
   desk.addEventListener("change", (event) => {
-    const row = event.target.closest(".desk-row");
+    const row = rowAround(event.target);
     if (event.target.matches("[data-desk-week]")) readOut();
     if (event.target.name === "end") recompute();
     if (!row) return;
-    if (event.target.name === "take" || event.target.name === "decline") mark(row, event.target.name, event.target.checked);
+    if (["take", "decline", "waitlist"].includes(event.target.name)) mark(row, event.target.name, event.target.checked);
+    if (event.target.name.startsWith("place-") && event.target.value) mark(row, "waitlist", true);
+    if (event.target.name.startsWith("model-")) setGpusOfModel(row);
+    if (/^(start|days|model)-/.test(event.target.name) || (isElsewhere(row) && event.target.name.startsWith("gpus-"))) board.refresh(row);
     if (event.target.name.startsWith("rank-")) rankTyped(row);
   });
 
@@ -283,20 +182,20 @@
   });
 
   desk.addEventListener("focusin", (event) => {
-    const row = event.target.closest(".desk-row");
+    const row = rowAround(event.target);
     if (row && keyOf(row) !== current) putCursor(row, { quietly: true });
   });
 
   desk.addEventListener("mouseover", (event) => {
     const column = event.target.closest(".desk-week");
-    if (column && data) readOut(column.dataset.week);
+    if (column && board.isThere()) readOut(column.dataset.week);
   });
 
   // Keys inside a row: Enter and Escape end the typing and never send the form; space marks.
   document.addEventListener("keydown", (event) => {
-    if (!data || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const row = event.target.closest?.(".desk-row");
-    const types = row && event.target.matches("input:not([type=checkbox])");
+    if (!board.isThere() || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const row = rowAround(event.target);
+    const types = row && event.target.matches("input:not([type=checkbox]), select");
     if (types && (event.key === "Enter" || event.key === "Escape")) {
       event.preventDefault();
       event.stopImmediatePropagation();
