@@ -39,6 +39,18 @@ class PolicyRow:
     escalates_to: str = ""
 
 
+@dataclass(frozen=True)
+class IdleRow:
+    """After how long idle GPUs are asked about as it ships: minutes, and hours for a notebook."""
+
+    warn_after_min: int
+    again_after_min: int
+    desk_after_min: int
+    interactive_h: int
+
+
+# As clusters do that cancel jobs (60 and 105 minutes for the notices, 120 to act); here a person acts.
+IDLE = IdleRow(warn_after_min=60, again_after_min=105, desk_after_min=120, interactive_h=8)
 ROLES = (
     RoleRow("chief-scientist", "Chief scientist", Role.Power.DECIDE, "research"),
     RoleRow("research-head", "Research head", Role.Power.DECIDE, "research"),

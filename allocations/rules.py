@@ -254,6 +254,13 @@ RULES: dict[str, Rule] = {
         ),
         lambda grant: [*([grant.pitch.pitcher.name] if grant.pitch else []), *_lead(grant.project)],
     ),
+    "keep_idle": Rule(
+        lambda person, grant: (
+            _may(person, "pitch_for_project", grant.project) or _may(person, "lead_project", grant.project)
+        ),
+        lambda grant: _members(grant.project),
+    ),
+    "declare_idle_phase": _by_lead_or(Power.OPERATE),
     "create_project": _by_power(Power.OPERATE, Power.ADMINISTER),
     "edit_members": _by_lead_or(Power.ADMINISTER),
     "set_lead": _by_lead_or(Power.ADMINISTER),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from allocations import changes, emergencies, executor, loans, outbox, pitches, reminders, results
+from allocations import access, changes, emergencies, executor, idle, loans, outbox, pitches, reminders, results
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -22,8 +22,16 @@ def execute() -> None:
 
 
 @shared_task(ignore_result=True, throws=PASSING)
+def admit() -> None:
+    """Who works in a project is on its list, and nodes that answer have the newest one."""
+    access.refresh()
+    executor.tell_access()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
 def tend() -> None:
     """What the clock does to promises has happened, and what it asks or shows has been asked and shown."""
+    idle.tend()
     changes.tend()
     emergencies.tend()
     loans.tend()

@@ -19,6 +19,7 @@ SOFT_TIME_LIMIT_S = 240
 VISIBILITY_TIMEOUT_S = 900  # a message of a lost worker comes back after this at the latest
 APPLY_INTERVAL_S = 3.0  # how soon a commit, a consent or a new reading moves a move on
 OUTBOX_INTERVAL_S = 5.0
+ADMIT_INTERVAL_S = 10.0  # a leaver's access ends with the next poll or so
 TEND_INTERVAL_S = 60.0  # nobody waits for it: what ends on its second does so by its interval
 REMIND_INTERVAL_S = 60.0
 SEAL_INTERVAL_S = 30.0
@@ -42,7 +43,11 @@ app.conf.update(
     task_soft_time_limit=SOFT_TIME_LIMIT_S,
     task_ignore_result=True,
     task_default_queue="default",
-    task_routes={"inventory.tasks.*": {"queue": "poll"}, "allocations.tasks.execute": {"queue": "apply"}},
+    task_routes={
+        "inventory.tasks.*": {"queue": "poll"},
+        "allocations.tasks.execute": {"queue": "apply"},
+        "allocations.tasks.admit": {"queue": "apply"},
+    },
     task_serializer="json",
     accept_content=["json"],
     timezone="UTC",
@@ -59,6 +64,7 @@ app.conf.beat_schedule = {
     "poll": every("inventory.tasks.poll", float(settings.POLL_INTERVAL_S)),
     "tell_modes": every("inventory.tasks.tell_modes", float(settings.POLL_INTERVAL_S)),
     "execute": every("allocations.tasks.execute", APPLY_INTERVAL_S),
+    "admit": every("allocations.tasks.admit", ADMIT_INTERVAL_S),
     "deliver": every("allocations.tasks.deliver", OUTBOX_INTERVAL_S),
     "tend": every("allocations.tasks.tend", TEND_INTERVAL_S),
     "remind": every("allocations.tasks.remind", REMIND_INTERVAL_S),

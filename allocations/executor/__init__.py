@@ -1,10 +1,11 @@
 """Execution: the committed moves are carried out on the nodes, and believed only when a later reading shows them."""
 
+from allocations.executor.admission import tell_access
 from allocations.executor.advance import move_on
 from allocations.executor.orders import tell_nodes
 from allocations.executor.proof import prove
 
-__all__ = ["run_pass"]
+__all__ = ["run_pass", "tell_access"]
 
 
 def run_pass() -> None:

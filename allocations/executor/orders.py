@@ -1,6 +1,6 @@
 """Orders: the node of every agreed move is told its GPU's whole desired state, each pass anew, until it is done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -8,8 +8,10 @@ from django.db import connection, transaction
 from django.db.models import Case, F, When
 from django.utils import timezone
 
+from allocations import queries
 from allocations.executor.failures import Outcome, fail
 from allocations.models import Move
+from allocations.queries.access import Access
 from inventory import queries as facts
 from inventory.drivers import loop
 from inventory.drivers.base import Applied, Order, UnitOrder
@@ -44,7 +46,8 @@ def tell_nodes() -> None:
         if monotonic() > ends_at_s:
             return
         batch = due[first : first + BATCH]
-        answers = loop.ensure_many([_order(move) for move in batch])
+        lists = queries.access_of(move.project_id for move in batch if move.project_id)
+        answers = loop.ensure_many([_order(move, lists) for move in batch])
         # After the answers: what a reading shows from here on, it shows after the switch.
         answered_at = timezone.now()
         _write([_outcome(move, answer) for move, answer in zip(batch, answers, strict=True)], answered_at)
@@ -67,10 +70,13 @@ def _due_at(move: Move) -> datetime:
     return move.tried_at + timedelta(seconds=min(BACK_OFF_MOST_S, BACK_OFF_S * 2**doublings))
 
 
-def _order(move: Move) -> UnitOrder:
+def _order(move: Move, lists: Mapping[tuple[int, str], Access]) -> UnitOrder:
     # A unit without uuid is none that an agent knows; it refuses that as any other.
     uuid = move.gpu.uuid or f"unit-{move.gpu_id}"
-    return UnitOrder(facts.address_of(move.gpu.node), uuid, Order(holder=move.to_holder, generation=move.generation))
+    node = move.gpu.node
+    access = lists.get((move.project_id or 0, queries.realm_of(node)), Access())
+    order = Order(move.to_holder, move.generation, access.revision, access.unix_ids)
+    return UnitOrder(facts.address_of(node), uuid, order)
 
 
 def _outcome(move: Move, answer: Applied | InventoryError) -> Outcome:

@@ -1,5 +1,6 @@
 """What pages, plans and rules ask about people, decisions and promises; nothing here writes."""
 
+from allocations.queries.access import access_of, realm_of, untold_units
 from allocations.queries.alike import LookAlike, look_alikes
 from allocations.queries.bookings import lendable, promised_until
 from allocations.queries.counts import counts_of
@@ -25,6 +26,16 @@ from allocations.queries.decisions import (
     splits_visible,
     unsigned_roles,
     waitlist_of,
+)
+from allocations.queries.idle import (
+    cases_to_answer,
+    cases_visible_to,
+    idle_grants,
+    ladders,
+    low_units,
+    open_cases,
+    phases_of,
+    quiet_projects,
 )
 from allocations.queries.leaving import Theirs, theirs
 from allocations.queries.lending import (
@@ -148,6 +159,7 @@ __all__ = [
     "Theirs",
     "Vacancy",
     "Ways",
+    "access_of",
     "acting",
     "apart",
     "assignments_now",
@@ -155,6 +167,8 @@ __all__ = [
     "build_snapshot",
     "capacities_of",
     "capacity_of",
+    "cases_to_answer",
+    "cases_visible_to",
     "changes_to_answer",
     "changes_waiting_for",
     "coming_splits",
@@ -177,8 +191,10 @@ __all__ = [
     "holders_of",
     "holders_to_stand_in_for",
     "holdings_now",
+    "idle_grants",
     "in_turn",
     "is_lent",
+    "ladders",
     "late_gpu_days",
     "leads_of",
     "lendable",
@@ -190,6 +206,7 @@ __all__ = [
     "loans_visible_to",
     "loans_waiting_for",
     "look_alikes",
+    "low_units",
     "mandates_for",
     "mandates_of",
     "mandates_to_sign",
@@ -200,6 +217,7 @@ __all__ = [
     "note_sign_off",
     "once_a_look",
     "one_look",
+    "open_cases",
     "open_lane",
     "open_loans",
     "open_moves",
@@ -209,6 +227,7 @@ __all__ = [
     "people_with",
     "percents_of",
     "permissions_on",
+    "phases_of",
     "pitches_of",
     "pitches_visible_to",
     "preview_for",
@@ -218,6 +237,8 @@ __all__ = [
     "projects_with",
     "promised_until",
     "queue_of",
+    "quiet_projects",
+    "realm_of",
     "results_due",
     "results_of",
     "role_nobody_is_left_for",
@@ -245,6 +266,7 @@ __all__ = [
     "theirs",
     "unplaced",
     "unsigned_roles",
+    "untold_units",
     "waitlist_of",
     "ways_to_sign",
     "with_due_gpus",

@@ -80,6 +80,7 @@ class Machines(FakeDriver):
                 generation=seen.generation,
                 draining=seen.draining,
                 running=None if seen.processes is None else len(seen.processes),
+                access_revision=device.order.access_revision,
             )
 
     def finish_drains(self) -> None:
