@@ -1,9 +1,10 @@
 """What is promised, healthy and free over time: pure functions over dated intervals of one GPU model."""
 
-from .checks import Kind, Shortage, debt, earliest_start, free, shortage
+from .checks import Kind, Shortage, clear_from, debt, earliest_start, free, shortage
 from .displaced import displaced
 from .shares import SplitTerm, apportion, healthy, share
 from .timeline import Booking, Step, Timeline, instant
+from .weighted import Weights, unit_of, weighted, worst_of
 
 __all__ = [
     "Booking",
@@ -12,7 +13,9 @@ __all__ = [
     "SplitTerm",
     "Step",
     "Timeline",
+    "Weights",
     "apportion",
+    "clear_from",
     "debt",
     "displaced",
     "earliest_start",
@@ -21,4 +24,7 @@ __all__ = [
     "instant",
     "share",
     "shortage",
+    "unit_of",
+    "weighted",
+    "worst_of",
 ]

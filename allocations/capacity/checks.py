@@ -71,6 +71,14 @@ def debt(*, share: Timeline, promised: Timeline) -> Timeline:
     return (promised - share).clamp(low=0)
 
 
+def clear_from(over: Timeline, start: datetime) -> datetime | None:
+    """From when on nothing stands over for good, `start` where nothing does; None where it never ends."""
+    steps = over.steps(start, None)
+    if steps[-1].gpus:
+        return None
+    return next((step.ends_at for step in reversed(steps) if step.gpus), instant(start))
+
+
 def earliest_start(
     ask: Booking,
     *,

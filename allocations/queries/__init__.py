@@ -137,12 +137,14 @@ from allocations.queries.splitting import (
     preview_for,
 )
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
+from allocations.queries.totals import DivisionTotal, Totals, held_by_division, totals_of, weights_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
     "RENEWS_WITHIN_DAYS",
     "DebtPlan",
     "DivisionCapacity",
+    "DivisionTotal",
     "Guarantees",
     "Lane",
     "LookAlike",
@@ -157,6 +159,7 @@ __all__ = [
     "SplitEffect",
     "SplitPreview",
     "Theirs",
+    "Totals",
     "Vacancy",
     "Ways",
     "access_of",
@@ -188,6 +191,7 @@ __all__ = [
     "gpu_hours_of",
     "grants_visible_to",
     "guarantees_of",
+    "held_by_division",
     "holders_of",
     "holders_to_stand_in_for",
     "holdings_now",
@@ -264,11 +268,13 @@ __all__ = [
     "target",
     "terms_of",
     "theirs",
+    "totals_of",
     "unplaced",
     "unsigned_roles",
     "untold_units",
     "waitlist_of",
     "ways_to_sign",
+    "weights_of",
     "with_due_gpus",
     "with_signatures",
     "without_signer",

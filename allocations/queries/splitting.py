@@ -8,12 +8,13 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db.models import QuerySet
 
-from allocations.capacity import Booking, Timeline
+from allocations.capacity import Booking, Weights, clear_from
 from allocations.days import plus_days, start_of
 from allocations.models import Division, Grant, Person, Pitch, SplitException
 from allocations.queries.decisions import grants_visible_to, pitches_visible_to
 from allocations.queries.promises import ModelCapacity, Percents, SplitEffect, effects_of, split_capacities
 from allocations.queries.signers import with_signatures
+from allocations.queries.totals import Totals, totals_of
 from inventory.models import GpuModel
 
 SHOWN_PITCHES = 60  # the longest waits; more names than that are no preview
@@ -57,16 +58,23 @@ class SplitPreview:
     """All that a split would do from an instant on."""
 
     effects: Sequence[SplitEffect]
+    totals: Totals
     shifts: Sequence[PitchShift]
     plans: Sequence[DebtPlan]
 
 
-def preview_for(percents: Percents, *, starts_at: datetime, person: Person) -> SplitPreview:
-    """What the split would do from that instant on, by names that the person may see; a constant number of queries."""
+def preview_for(
+    percents: Percents, *, starts_at: datetime, person: Person, weights: Weights | None = None
+) -> SplitPreview:
+    """What the split would do from that instant on, by names that the person may see; a constant number of queries.
+
+    Totals count by its own `weights`, those of today's split too, so that the two can be compared.
+    """
     before, after, until = split_capacities(percents, starts_at=starts_at)
     effects = effects_of(before, after, starts_at=starts_at, until=until)
     return SplitPreview(
         effects=effects,
+        totals=totals_of(after, weights or {}, at=starts_at, until=until, before=before),
         shifts=_shifts(before, after, starts_at, person),
         plans=_plans([effect for effect in effects if effect.debt_gpus], after, starts_at, person),
     )
@@ -123,7 +131,7 @@ def _plans(
     plans = []
     for effect in effects:
         own = rooms[effect.model.pk].divisions[effect.division.slug]
-        cleared_at = _cleared(own.debt, starts_at)
+        cleared_at = clear_from(own.debt, starts_at)
         ending = [
             grant
             for grant in running
@@ -135,12 +143,3 @@ def _plans(
         plan = DebtPlan(effect.division, effect.model, effect.debt_gpus, cleared_at, shown, len(ending) - len(shown))
         plans.append(plan)
     return plans
-
-
-def _cleared(debt: Timeline, starts_at: datetime) -> datetime | None:
-    """From when on the debt is gone for good; None where it is not."""
-    steps = debt.steps(starts_at, None)
-    if steps[-1].gpus:
-        return None
-    over = [step for step in steps if step.gpus]
-    return over[-1].ends_at if over else starts_at

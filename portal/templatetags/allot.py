@@ -184,6 +184,14 @@ def room(value: int) -> str:
 
 
 @register.filter
+def total(value: Decimal) -> str | SafeString:
+    """A total that was counted by weights, to a tenth of a GPU, exact on hover."""
+    tenths = round(value, 1)
+    shown = number(int(tenths) if tenths == int(tenths) else tenths)
+    return shown if value == tenths else format_html('<span title="{}">{}</span>', f"{value.normalize():f}", shown)
+
+
+@register.filter
 def signed(value: int) -> str:
     """A difference with its sign: +4, -4, ±0."""
     return f"+{number(value)}" if value > 0 else f"\N{MINUS SIGN}{number(-value)}" if value < 0 else "±0"

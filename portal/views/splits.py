@@ -61,8 +61,11 @@ def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: A
     mandates = queries.mandates_of(person)
     capacities = queries.capacities_of(at=now)
     exceptions = queries.exceptions_open(at=now).order_by("starts_at", "pk")
+    current = queries.effective_split(now)
+    weights, held = queries.weights_of(current), queries.held_by_division()
     context = {
-        "current": queries.effective_split(now),
+        "current": current,
+        "totals": queries.totals_of(capacities, weights, at=now, held=held),
         "coming": list(queries.coming_splits(now)),
         "models": [_row(room, now) for room in capacities],
         "debts": queries.debts_of(capacities, at=now, person=person),
@@ -124,7 +127,8 @@ def _proposal(row: Split, person: Person) -> dict[str, Any]:
 
 def _preview_of(row: Split, person: Person) -> queries.SplitPreview:
     starts_at = max(row.starts_at, timezone.now())
-    return queries.preview_for(queries.percents_of(row), starts_at=starts_at, person=person)
+    weights = queries.weights_of(row)
+    return queries.preview_for(queries.percents_of(row), starts_at=starts_at, person=person, weights=weights)
 
 
 def _exception(row: SplitException, person: Person) -> dict[str, Any]:
@@ -169,7 +173,8 @@ def _preview(form: SplitForm, person: Person) -> dict[str, Any]:
     if not only_reason_missing or not sums_fit or not typed.get("starts_on"):
         return {"preview": None, "over": not sums_fit}
     starts_at = max(start_of(typed["starts_on"], site_zone()), timezone.now())
-    return {"preview": queries.preview_for(percents, starts_at=starts_at, person=person), "over": False}
+    preview = queries.preview_for(percents, starts_at=starts_at, person=person, weights=form.weights())
+    return {"preview": preview, "over": False}
 
 
 @login_required

@@ -1,6 +1,8 @@
 """The split's page: exceptions beside it, weights in it, debt with its plan, two proposals beside each other."""
 
+import re
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.utils import timezone
@@ -102,6 +104,53 @@ def test_weights_are_proposed_with_it_and_read_with_it(lab_with_gpus, post, page
     assert answer.status_code == 302
     assert Split.objects.get(reason="Spring.").weights.get().weight == pytest.approx(2.5)
     assert "H100 2.5" in page("ceo-applications")
+
+
+@pytest.fixture
+def weighed(lab_with_gpus):
+    """Beside 100 H100 there are 50 A100, of which one counts 0.4; 60 % and 40 %."""
+    factories.fleet(factories.model("A100"), gpus=50, per_node=10)
+    split = Split.objects.get()
+    split.weights.create(model=factories.model("A100"), weight="0.4")
+    return split
+
+
+def told_totals(text):
+    """The rows of the table of all models, as words."""
+    table = text.split('<th scope="col">All models</th>')[1].split("</table>")[0]
+    rows = [
+        re.sub(r"<[^>]*>", " ", row.replace("\N{EN DASH}", "-")).split()
+        for row in table.split("<tbody>")[1].split("</tr>")
+    ]
+    return [" ".join(row) for row in rows if row]
+
+
+def test_all_models_together_count_by_the_weights_in_force(lab_with_gpus, weighed, page):
+    factories.grant(lab_with_gpus.project, model=factories.model("A100"), gpus=40)
+    text = page("stranger")
+
+    assert told_totals(text) == [
+        "Research 72 16 0 4", "Applied 48 0 0 -", "Reserve 0 - - -", "All healthy 120 - - -",
+    ]  # fmt: skip
+    assert "Counted in H100. 1 A100 counts 0.4. Without a weight, so each counts 1: H100." in text
+    assert "Research in all: 4 H100 over at the most, and none from" in text
+
+
+def test_a_proposal_tells_its_totals_on_the_page_in_the_preview_and_side_by_side(lab_with_gpus, weighed, page):
+    proposed(lab_with_gpus, research=50).weights.create(model=factories.model("A100"), weight="0.5")
+    rows = ["Research 75 → 62.5 0 -", "Applied 50 → 62.5 0 -", "Reserve 0 - -", "All healthy 125 - -"]
+
+    assert told_totals(page("ceo")) == rows
+    assert told_totals(page("ceo", "/split/compare/")) == rows
+    typed = {
+        "starts_on": timezone.now().date() + 2 * DAY, "p-all-research": 50, "p-all-applied": 50,
+        f"w-{factories.model('A100').pk}": "0.5",
+    }  # fmt: skip
+    assert told_totals(page("ceo", f"/split/preview/?{urlencode(typed)}")) == rows
+
+
+def test_with_one_model_there_is_no_total(lab_with_gpus, page):
+    assert "All healthy" not in page("ceo")
 
 
 def test_a_debt_shows_when_it_clears_and_by_which_ends(lab_with_gpus, page):
