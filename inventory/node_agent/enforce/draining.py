@@ -1,6 +1,6 @@
 """Who is on the GPUs, who of them is told to end, and which drains have ended."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from inventory.node_agent.enforce.devices import Unit
@@ -89,17 +89,13 @@ def press_on(
                 evictions.press(holder, steady_s)
 
 
-def ended(
-    watch: Watch, drains: Mapping[str, Drain], kept: Mapping[str, Kept], on_end: Callable[[], None]
-) -> dict[str, Drain]:
-    """The drains of switches that are over; looked at twice, the second time thoroughly."""
-    over = [
-        uuid for uuid, drain in drains.items() if kept[uuid].is_switch and not kept[uuid].is_torn and drain.has_ended
-    ]
-    if not over:
-        return {}
-    # A process that forks while it is looked for may be missed once.
-    found = watch.find(thorough=True)
-    again = {uuid: watch.drain(uuid, kept[uuid], kept, found) for uuid in over}
-    on_end()
-    return {uuid: drain for uuid, drain in again.items() if drain.has_ended}
+def drains_of(watch: Watch, kept: Mapping[str, Kept]) -> dict[str, Drain]:
+    """Unit uuid -> its drain. One that seems to be over was looked at twice, the second time thoroughly."""
+    found = watch.find()
+    drains = {uuid: watch.drain(uuid, order, kept, found) for uuid, order in kept.items()}
+    over = [uuid for uuid, drain in drains.items() if kept[uuid].is_switch and drain.has_ended]
+    if over:
+        # A process that forks while it is looked for may be missed once.
+        found = watch.find(thorough=True)
+        drains |= {uuid: watch.drain(uuid, kept[uuid], kept, found) for uuid in over}
+    return drains

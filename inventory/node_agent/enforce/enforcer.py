@@ -4,17 +4,17 @@ import grp
 import pwd
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from inventory.node_agent.enforce import doctor, faults
 from inventory.node_agent.enforce.devices import nodes_of_nobody, units
 from inventory.node_agent.enforce.doctor import Check
-from inventory.node_agent.enforce.draining import Watch, ended, press_on
+from inventory.node_agent.enforce.draining import Watch, drains_of, press_on
 from inventory.node_agent.enforce.drains import Drain
 from inventory.node_agent.enforce.errors import Refused
 from inventory.node_agent.enforce.eviction import Evictions
-from inventory.node_agent.enforce.holders import look_at
+from inventory.node_agent.enforce.faults import Finding
 from inventory.node_agent.enforce.layout import Layout, Policy, Step
 from inventory.node_agent.enforce.looking import completed
 from inventory.node_agent.enforce.opening import Devices, wanted_users
@@ -49,6 +49,7 @@ class Enforcer:
         self._mode: Mode = "observe" if policy.observe_only else self._store.load_mode()
         self._devices = Devices(layout)
         self._evictions = Evictions(layout.proc, policy.grace_s, on_step)
+        self._unwritable = ""
         self._since = faults.Since(clock)
         self._last = Pass(self._mode, self._kept)
 
@@ -60,7 +61,7 @@ class Enforcer:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """What is wrong with enforcement on the whole node, as of the last pass."""
-        return self._last.node_faults
+        return self._last.faults.get("", ())
 
     def ensure(self, uuid: str, order: Order, seen: NodeSeen) -> Applied:
         """The order is safe on disk, and acted on as far as running processes let it. A repeat does no harm.
@@ -84,6 +85,7 @@ class Enforcer:
     def reconcile(self, seen: NodeSeen) -> None:
         """One pass: access lists as ordered, processes without a right told to end, drains that are over ended."""
         with self._lock:
+            self._unwritable = ""
             self._last = self._enforced(seen) if self._mode == "enforce" else self._followed(seen)
 
     def look(self, seen: NodeSeen) -> tuple[GpuSeen, ...]:
@@ -137,6 +139,13 @@ class Enforcer:
         self._store.keep(uuid, kept, self._kept.get(uuid))
         self._kept = {**self._kept, uuid: kept}
 
+    def _try_to_keep(self, uuid: str, kept: Kept) -> None:
+        """The next pass tries again what the disk does not take; until then it has not happened."""
+        try:
+            self._keep(uuid, kept)
+        except OSError as error:
+            self._unwritable = error.strerror or str(error)
+
     def _applied(self, uuid: str) -> Applied:
         kept, drain, unit = self._kept[uuid], self._last.drains[uuid], self._last.units.get(uuid)
         is_mapped = self._mode != "enforce" or (unit is not None and not unit.problem)
@@ -146,9 +155,9 @@ class Enforcer:
     def _followed(self, seen: NodeSeen) -> Pass:
         """Devices are left alone: a drain has ended when NVML lists nobody any more who has to leave."""
         watch = Watch(self._layout, self._policy, seen, units(seen, self._layout), looks_at_devices=False)
-        drains = self._drains(watch)
-        self._settle(watch, drains)
-        return Pass(self._mode, self._kept, watch.units, drains=drains, faults=self._unit_faults(watch, drains, {}))
+        drains = drains_of(watch, self._kept)
+        self._settle(drains)
+        return Pass(self._mode, self._kept, watch.units, drains=drains, faults=self._dated(watch, drains, {}))
 
     def _enforced(self, seen: NodeSeen) -> Pass:
         found = units(seen, self._layout)
@@ -161,9 +170,9 @@ class Enforcer:
         # Out first: whoever opens a device after this line has a right to it, so that the look below misses nobody.
         failed = self._devices.set_lists(nodes, wanted)
         self._on_step(Step.ACCESS_SET)
-        drains = self._drains(watch)
+        drains = drains_of(watch, self._kept)
         press_on(drains, self._kept, self._evictions, now_s=self._clock(), steady_s=self._steady())
-        if self._settle(watch, drains):
+        if self._settle(drains):
             wanted = wanted_users(found.values(), nobodys, self._kept, self._policy.service_uids)
             failed |= self._devices.set_lists(nodes, wanted)
             self._on_step(Step.ACCESS_OPENED)
@@ -174,63 +183,34 @@ class Enforcer:
             + [("device_changed", text) for text in self._devices.changes((*unit.nodes, *unit.shared))]
             for uuid, unit in found.items()
         }
-        unit_faults = self._unit_faults(watch, drains, access_faults)
-        return Pass(self._mode, self._kept, found, wanted, drains, proofs, unit_faults, self._node_faults())
+        return Pass(self._mode, self._kept, found, wanted, drains, proofs, self._dated(watch, drains, access_faults))
 
-    def _drains(self, watch: Watch) -> dict[str, Drain]:
-        found = watch.find()
-        return {uuid: watch.drain(uuid, kept, self._kept, found) for uuid, kept in self._kept.items()}
-
-    def _settle(self, watch: Watch, drains: dict[str, Drain]) -> bool:
+    def _settle(self, drains: Mapping[str, Drain]) -> bool:
         """What nothing stands in the way of has been reached, on disk first; whether a switch was among it."""
-        over = ended(watch, drains, self._kept, lambda: self._on_step(Step.DRAIN_ENDED))
-        for uuid, kept in self._kept.items():
-            if uuid in over or (not kept.is_switch and kept.reached != kept.order):
-                self._keep(uuid, replace(kept, reached=kept.order))
-        drains |= over
-        if over:
+        before = self._kept
+        for uuid, kept in before.items():
+            is_over = drains[uuid].has_ended and not kept.is_torn if kept.is_switch else kept.reached != kept.order
+            if is_over:
+                self._on_step(Step.DRAIN_ENDED)
+                self._try_to_keep(uuid, replace(kept, reached=kept.order))
+        if any(before[uuid].is_switch and not kept.is_switch for uuid, kept in self._kept.items()):
             self._on_step(Step.SWITCH_KEPT)
-        return bool(over)
+            return True
+        return False
 
-    def _unit_faults(
-        self, watch: Watch, drains: dict[str, Drain], access: dict[str, list[tuple[str, str]]]
+    def _dated(
+        self, watch: Watch, drains: Mapping[str, Drain], access: Mapping[str, list[Finding]]
     ) -> dict[str, tuple[Fault, ...]]:
+        """Unit uuid, or "" for the node -> what is wrong, each as old as it is."""
         steady_s = self._steady()
-        dead = {
-            uuid: [
-                process.pid
-                for process in watch.listed(uuid) or ()
-                if process.pid in drain.waiting and faults.has_ended(process, look_at(self._layout.proc, process.pid))
-            ]
-            for uuid, drain in drains.items()
-        }
-        lasting = self._since.lasting(dead, steady_s)
+        lasting = self._since.lasting(faults.dead_pids(watch, drains), steady_s)
         found = {
             uuid: [
-                *faults.of_unit(
-                    watch.units.get(uuid),
-                    self._kept.get(uuid),
-                    drains.get(uuid),
-                    self._evictions,
-                    lasting.get(uuid, ()),
-                    steady_s,
-                ),
-                *(
-                    faults.root_on_it(watch.listed(uuid), self._policy.service_uids)
-                    if uuid in self._kept and self._kept[uuid].is_switch
-                    else ()
-                ),
+                *faults.of_unit(uuid, watch, self._kept.get(uuid), drains.get(uuid)),
+                *faults.stuck(drains.get(uuid), self._evictions, lasting.get(uuid, ()), steady_s),
                 *access.get(uuid, ()),
             ]
             for uuid in watch.units.keys() | self._kept.keys()
         }
-        return self._since.dated(found)
-
-    def _node_faults(self) -> tuple[Fault, ...]:
-        checks = [*doctor.parameter_checks(self._layout), doctor.own_capability_check(self._layout.proc)]
-        now_s = self._clock()
-        return tuple(
-            Fault("not_ready", f"{check.name}: {check.found}. {check.remedy}"[:200], now_s)
-            for check in checks
-            if not check.passed
-        )
+        enforces = self._mode == "enforce"
+        return self._since.dated(found | {"": [*faults.of_node(self._layout, self._unwritable, enforces=enforces)]})

@@ -1,14 +1,20 @@
 """What is wrong with a unit, in the wire's words, and since when."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from inventory.node_agent.enforce.devices import Unit
+from inventory.node_agent.enforce.doctor import own_capability_check, parameter_checks
+from inventory.node_agent.enforce.draining import Watch
 from inventory.node_agent.enforce.drains import Drain
 from inventory.node_agent.enforce.eviction import UNKILLABLE_AFTER_S, Evictions
-from inventory.node_agent.enforce.holders import ROOT, Holder
+from inventory.node_agent.enforce.holders import ROOT, look_at
+from inventory.node_agent.enforce.layout import Layout
 from inventory.node_agent.enforce.orders_kept import Kept
-from inventory.node_agent.protocol import Fault, ProcessSeen
+from inventory.node_agent.protocol import Fault
 from inventory.node_agent.protocol.fields import LONGEST_TEXT
+
+# A code of the wire, and the evidence.
+Finding = tuple[str, str]
 
 
 class Since:
@@ -19,7 +25,7 @@ class Since:
         self._first: dict[tuple[str, str], float] = {}
         self._stuck: dict[tuple[str, int], float] = {}
 
-    def dated(self, seen: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, tuple[Fault, ...]]:
+    def dated(self, seen: Mapping[str, Sequence[Finding]]) -> dict[str, tuple[Fault, ...]]:
         """Unit -> its (code, evidence) as faults that are as old as they are."""
         now = self._clock()
         names = {(uuid, code) for uuid, found in seen.items() for code, _detail in found}
@@ -39,42 +45,64 @@ class Since:
         }
 
 
-def has_ended(process: ProcessSeen, now: Holder | None) -> bool:
-    """Whether a process that NVML lists cannot end any more by itself: a zombie, or gone."""
-    return process.zombie or now is None or now.state == "Z"
+def dead_pids(watch: Watch, drains: Mapping[str, Drain]) -> dict[str, list[int]]:
+    """Unit uuid -> pids that NVML lists and a drain waits for, of processes that are zombies or gone."""
+    return {
+        uuid: [
+            process.pid
+            for process in watch.listed(uuid) or ()
+            if process.pid in drain.waiting and (process.zombie or not _lives(watch.layout.proc, process.pid))
+        ]
+        for uuid, drain in drains.items()
+    }
 
 
-def of_unit(
-    unit: Unit | None,
-    kept: Kept | None,
-    drain: Drain | None,
-    evictions: Evictions,
-    dead: Sequence[int],
-    steady_s: float,
-) -> Iterator[tuple[str, str]]:
-    """The (code, evidence) of one unit, apart from its access lists. `dead`: pids of `Since.lasting`."""
-    if unit is not None and unit.problem:
+def _lives(proc: Path, pid: int) -> bool:
+    now = look_at(proc, pid)
+    return now is not None and now.state != "Z"
+
+
+def stuck(drain: Drain | None, evictions: Evictions, dead: Sequence[int], steady_s: float) -> Iterator[Finding]:
+    """Processes that nothing ends: the GPU is an operator's. `dead`: pids of `Since.lasting`."""
+    holders = drain.to_end if drain else ()
+    named = [str(holder) for holder in holders if evictions.is_unkillable(holder, steady_s)]
+    named += [f"pid {pid}, which has ended" for pid in dead]
+    if named:
+        yield "unkillable_process", f"{', '.join(named)}: reset the GPU or reboot the node"
+
+
+def of_unit(uuid: str, watch: Watch, kept: Kept | None, drain: Drain | None) -> Iterator[Finding]:
+    """What else is wrong with a unit, apart from its access lists."""
+    unit = watch.units.get(uuid)
+    if unit is not None and unit.problem and watch.looks_at_devices:
         yield "device_unknown", unit.problem
     if kept is None or drain is None:
         return
     if kept.is_torn:
         yield "order_unreadable", "its file is damaged; nobody gets in until the portal sends the order again"
-    stuck = [str(holder) for holder in drain.to_end if evictions.is_unkillable(holder, steady_s)]
-    stuck += [f"pid {pid}, which has ended" for pid in dead]
-    if stuck:
-        yield "unkillable_process", f"{', '.join(stuck)}: reset the GPU or reboot the node"
     if drain.elsewhere:
         named = ", ".join(map(str, drain.elsewhere))
         yield "works_elsewhere", f"{named} works on another GPU by right and has this one open"
     if kept.is_switch:
-        if not drain.is_known:
-            yield "processes_unknown", "who is on it cannot be found out, so that its drain cannot end"
+        yield from _of_drain(watch, uuid, drain)
     elif drain.to_end:
         yield "foreign_descriptor", ", ".join(f"{holder} has it open without a right" for holder in drain.to_end)
 
 
-def root_on_it(listed: Sequence[ProcessSeen] | None, service_uids: frozenset[int]) -> Iterator[tuple[str, str]]:
-    """Root's programs on a GPU that drains: nobody but an operator ends those."""
-    pids = [str(process.pid) for process in listed or () if process.uid == ROOT and ROOT not in service_uids]
+def _of_drain(watch: Watch, uuid: str, drain: Drain) -> Iterator[Finding]:
+    if not drain.is_known:
+        yield "processes_unknown", "who is on it cannot be found out, so that its drain cannot end"
+    listed = [process for process in watch.listed(uuid) or () if process.pid in drain.waiting]
+    pids = [str(process.pid) for process in listed if process.uid == ROOT]
     if pids:
         yield "root_process", f"pid {', '.join(pids)} of root works on it; end it by hand"
+
+
+def of_node(layout: Layout, unwritable: str, *, enforces: bool) -> Iterator[Finding]:
+    """What is wrong with enforcement as a whole."""
+    if unwritable:
+        yield "state_unwritable", f"orders cannot be kept: {unwritable}"
+    checks = [*parameter_checks(layout), own_capability_check(layout.proc)] if enforces else []
+    for check in checks:
+        if not check.passed:
+            yield "not_ready", f"{check.name}: {check.found}. {check.remedy}"

@@ -22,7 +22,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Unit uuid -> its orders, devices, drain and faults; device -> the users wanted there, and the proof of it."""
+    """Unit uuid -> its orders, devices, drain, faults ("": the node's); device -> the users wanted there, the proof."""
 
     mode: Mode
     kept: Mapping[str, Kept] = field(default_factory=dict)
@@ -31,4 +31,3 @@ class Pass:
     drains: Mapping[str, Drain] = field(default_factory=dict)
     proofs: Mapping[Path, Proof] = field(default_factory=dict)
     faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
-    node_faults: tuple[Fault, ...] = ()

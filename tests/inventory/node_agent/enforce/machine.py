@@ -6,10 +6,11 @@ import stat
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from inventory.node_agent.enforce import Enforcer, Layout, Policy
-from inventory.node_agent.protocol import GpuSeen, Order, ProcessSeen, Value
+from inventory.node_agent.protocol import Eviction, GpuSeen, Order, ProcessSeen, Value
 from inventory.node_agent.seen import NodeSeen
 
 GPU_0, GPU_1 = "GPU-00000000-aaaa", "GPU-11111111-bbbb"
@@ -178,3 +179,8 @@ def listed(pid: int, uid: int | None, **fields) -> ProcessSeen:
 
 def order(holder: str, generation: int, *unix_ids: int, revision: int = 0, eviction=None) -> Order:
     return Order(holder, generation, revision, unix_ids, eviction)
+
+
+def authority(clock: Clock, *, lasts_s: float = 600.0) -> Eviction:
+    """The authority to end processes, from now on."""
+    return Eviction("ops", "the lead of apollo", datetime.fromtimestamp(clock() + lasts_s, UTC))

@@ -1,0 +1,41 @@
+"""An agent in a process of its own that takes one order, works until it is true, and may be killed on its way there.
+
+`python -m ... FOLDER STEP TIMES ORDER`: it kills itself with SIGKILL when it reaches STEP for the TIMES-th time; STEP
+"none" lives. The order is in the wire's bytes.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from inventory.node_agent.enforce import Enforcer, Layout, Policy, Step
+from inventory.node_agent.protocol import parse_order
+from tests.inventory.node_agent.enforce.machine import GPU_0, Clock, node_seen
+
+LIMIT_S = 30
+
+
+def main(folder: str, step: str, times: str, body: str) -> None:
+    left = int(times)
+
+    def die_at(reached: Step) -> None:
+        nonlocal left
+        left -= reached.name == step
+        if left == 0 and reached.name == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    root, clock, order = Path(folder), Clock(), parse_order(body.encode())
+    layout = Layout(root / "state", root / "dev", Path("/proc"), root / "driver/nvidia")
+    enforcer = Enforcer(layout, Policy(grace_s=5.0), clock=clock, steady=clock, on_step=die_at)
+    enforcer.ensure(GPU_0, order, node_seen())
+    ends_at_s = time.monotonic() + LIMIT_S
+    while enforcer.look(node_seen())[0].generation != order.generation:
+        assert time.monotonic() < ends_at_s, enforcer.look(node_seen())[0]
+        clock.now_s += 5
+        enforcer.reconcile(node_seen())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
