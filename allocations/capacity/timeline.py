@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -156,11 +156,12 @@ class Timeline:
         return self.changes[index - 1][1] if index else self.base
 
     def _merged(self, other: Timeline, by: Callable[[int, int], int]) -> Iterator[tuple[datetime, int]]:
-        mine, theirs = 0, 0
-        while mine < len(self.changes) or theirs < len(other.changes):
-            at = min(
-                line[index][0] for line, index in ((self.changes, mine), (other.changes, theirs)) if index < len(line)
-            )
-            mine += mine < len(self.changes) and self.changes[mine][0] == at
-            theirs += theirs < len(other.changes) and other.changes[theirs][0] == at
-            yield at, by(self._value(mine), other._value(theirs))
+        mine, theirs = self.base, other.base
+        ours, others = deque(self.changes), deque(other.changes)
+        while ours or others:
+            at = ours[0][0] if not others or (ours and ours[0][0] <= others[0][0]) else others[0][0]
+            if ours and ours[0][0] == at:
+                mine = ours.popleft()[1]
+            if others and others[0][0] == at:
+                theirs = others.popleft()[1]
+            yield at, by(mine, theirs)

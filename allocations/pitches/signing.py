@@ -50,8 +50,8 @@ def sign_off(
     """
     row = queries.apart(pitch)  # so that `pitch` shows nothing that a refusal rolled back
     lock_row(row)
+    queries.load_signatures(row)
     with queries.one_look(anew=True):
-        queries.load_signatures(row)
         rules.require(by, "sign_pitch", row)
         turns.require_role(row, by, role)
     if verdict not in Verdict:

@@ -35,6 +35,7 @@ from allocations.queries.together import Wanted, load_together
 READS_ALL = {Role.Power.OPERATE, Role.Power.AUDIT}
 
 
+@once_a_look
 def pitches_visible_to(person: Person) -> QuerySet[Pitch]:
     """Own pitches, those of own projects, those that the person decides for, must sign for or was told are overdue.
 

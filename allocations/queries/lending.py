@@ -109,4 +109,4 @@ def loans_of(project: Project) -> list[Loan]:
 def open_loans() -> list[Loan]:
     """All loans that wait for their lender or are agreed and not returned, soonest first; a lab has tens of them."""
     rows = Loan.objects.filter(state__in=[Loan.State.PROPOSED, Loan.State.AGREED]).order_by("starts_at", "pk")
-    return list(rows.select_related("lender__lead", "borrower", "model", "grant", "proposed_by"))
+    return list(rows.select_related("lender", "borrower", "model", "grant"))

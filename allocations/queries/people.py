@@ -91,9 +91,14 @@ def mandates_of(person: Person) -> list[Mandate]:
 
 @once_a_look
 def _mandates_of(person: Person) -> tuple[Mandate, ...]:
-    rows = RoleHolder.objects.filter(Q(person=person) | _stood_in_for(deputy=person), during__contains=timezone.now())
-    live = rows.filter(person__is_active=True).select_related("role__division", "person")
-    mandates = [Mandate(row.role, row.person, row.person_id == person.pk) for row in live.order_by("role", "pk")]
+    now = timezone.now()
+    standing_in = Deputy.objects.filter(
+        principal=OuterRef("person"), role=OuterRef("role"), deputy=person, during__contains=now
+    )
+    own_or_stood_in_for = Q(person=person) | Q(Exists(standing_in), role__power=Role.Power.DECIDE)
+    rows = RoleHolder.objects.filter(own_or_stood_in_for, during__contains=now, person__is_active=True)
+    rows = rows.select_related("role__division", "person").order_by("role", "pk")
+    mandates = [Mandate(row.role, row.person, row.person_id == person.pk) for row in rows]
     return tuple(sorted(mandates, key=lambda mandate: not mandate.is_own))
 
 
@@ -113,12 +118,6 @@ def acting(rows: QuerySet[Deputy]) -> QuerySet[Deputy]:
     held = RoleHolder.objects.filter(role=OuterRef("role"), person=OuterRef("principal"), during__contains=now)
     live = rows.filter(during__contains=now, principal__is_active=True, deputy__is_active=True)
     return live.filter(Exists(held), role__power=Role.Power.DECIDE).select_related("principal", "deputy", "role")
-
-
-def _stood_in_for(*, deputy: Person) -> Q:
-    now = timezone.now()
-    rows = Deputy.objects.filter(principal=OuterRef("person"), role=OuterRef("role"), deputy=deputy)
-    return Q(Exists(rows.filter(during__contains=now)), role__power=Role.Power.DECIDE)
 
 
 def projects_with(person: Person, permission: str) -> QuerySet[Project]:

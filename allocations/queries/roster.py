@@ -24,29 +24,30 @@ class Vacancy:
 def roles_without_holder() -> list[Vacancy]:
     """Roles that a policy in force names or that move hardware, and that nobody with a live account holds.
 
-    Also those whose last holder leaves within `ROSTER_LOOKAHEAD`. Two queries.
+    Also those whose last holder leaves within `ROSTER_LOOKAHEAD`. One query; two where there are such roles.
     """
     now = timezone.now()
+    later = now + ROSTER_LOOKAHEAD
     named = Policy.objects.filter(during__contains=now, named_roles__role=OuterRef("pk"))
-    roles = list(Role.objects.filter(Q(Exists(named)) | Q(power=Role.Power.OPERATE)))
-    soon = RoleHolder.objects.filter(
-        role__in=roles, person__is_active=True, during__overlap=(now, now + ROSTER_LOOKAHEAD)
-    )
+    soon = RoleHolder.objects.filter(person__is_active=True, during__overlap=(now, later))
+    own = soon.filter(role=OuterRef("pk"))
+    is_held = Q(Exists(own.filter(during__contains=now)))
+    stays_held = Q(Exists(own.filter(Q(during__endswith=None) | Q(during__endswith__gt=later))))
+    needed = Role.objects.filter(Q(Exists(named)) | Q(power=Role.Power.OPERATE))
+    roles = list(needed.exclude(is_held & stays_held))
+    if not roles:
+        return []
+    soon = soon.filter(role__in=roles)
     holders: dict[int, list[RoleHolder]] = {role.pk: [] for role in roles}
     for row in soon.select_related("person").order_by("pk"):
         holders[row.role_id].append(row)
-    vacancies = [_vacancy(role, holders[role.pk], now) for role in roles]
-    return [vacancy for vacancy in vacancies if vacancy is not None]
+    return [_vacancy(role, holders[role.pk], now) for role in roles]
 
 
-def _vacancy(role: Role, rows: Iterable[RoleHolder], now: datetime) -> Vacancy | None:
-    """None where somebody holds the role now and at the end of the lookahead."""
-    later = now + ROSTER_LOOKAHEAD
+def _vacancy(role: Role, rows: Iterable[RoleHolder], now: datetime) -> Vacancy:
     present = [row for row in rows if row.during.lower <= now]
     if not present:
         return Vacancy(role)
-    if any(row.during.upper is None or row.during.upper > later for row in rows):
-        return None
     last = max(present, key=lambda row: row.during.upper)
     return Vacancy(role, last.person, last.during.upper)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
@@ -12,6 +13,7 @@ from allocations.models import Division, Person, Pitch
 from inventory.models import GpuModel
 
 MOST_NAMED = 5
+TERMS = ("start_on", "offered_start_on", "days", "offered_days", "offered_gpus")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ def displaced_by(
     )
     if but is not None:
         waiting = waiting.exclude(pk=but.pk)
-    found = capacity.displaced(ask, {str(row.pk): _booking(row, at) for row in waiting.order_by("pk")}, free=free)
+    # As plain values: a thousand whole pitches cost more than all else that the panel asks.
+    rows = waiting.order_by("pk").values_list("pk", *TERMS, named=True)
+    found = capacity.displaced(ask, {str(row.pk): _booking(row, at) for row in rows}, free=free)
     if not found:
         return Displaced()
     seen = list(queries.pitches_visible_to(person).filter(pk__in=found).order_by("pk")[:MOST_NAMED])
@@ -56,7 +60,8 @@ def displaced_by_pitch(pitch: Pitch, *, person: Person) -> Displaced:
     )
 
 
-def _booking(row: Pitch, at: datetime) -> Booking:
+def _booking(row: Any, at: datetime) -> Booking:
+    """What a pitch, or a row with its `TERMS`, asks for."""
     starts_at, ends_at = grants.promised_time(
         row.offered_start_on or row.start_on, row.offered_days or row.days, now=at
     )

@@ -23,7 +23,7 @@ def held_until(lab, slug, until) -> None:
 
 
 def test_a_lab_whose_roles_are_held_has_no_vacancy(lab, django_assert_num_queries):
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(1):
         assert vacancies() == []
 
 
