@@ -11,7 +11,7 @@ from allocations.changes.common import lock_asked, require_promised, signers_of,
 from allocations.changes.effects import let_go
 from allocations.errors import BadTerms, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
-from allocations.models import Grant, GrantChange, Person, Policy, Project
+from allocations.models import Grant, GrantChange, Person, Policy, Project, Role
 from allocations.models.pitches import LONGEST_DAYS
 from inventory import trail
 
@@ -72,8 +72,7 @@ def ask_change(
         fits = now <= takes_effect_at < grant.ends_at
         _require(fits, "takes_effect_at", _("Name an instant from now on and before its promised end."))
     kind = GrantChange.Kind.END if gpus is None else GrantChange.Kind.SHRINK
-    left_days = max(1, int((grant.ends_at - now).total_seconds() // DAY_S))
-    roles, rows = queries.roles_for_change(grant, kind, days=left_days)
+    roles, rows = _ruling(grant, kind, now)
     change = GrantChange(
         grant=grant, kind=kind, gpus=gpus, takes_effect_at=takes_effect_at, reason=reason.strip(), asked_by=by
     )
@@ -95,6 +94,16 @@ def withdraw_change(*, change: GrantChange, by: Person, reason: str = "") -> Gra
     trail.record("change.withdrawn", change, by=by, reason=reason, grant=change.grant.public_id)
     let_go(change, by=by)
     return change
+
+
+def signers_needed(grant: Grant, *, keeps: bool) -> list[Role]:
+    """Who would sign if the grant were asked now to keep fewer GPUs, or to end."""
+    return _ruling(grant, GrantChange.Kind.SHRINK if keeps else GrantChange.Kind.END, timezone.now())[0]
+
+
+def _ruling(grant: Grant, kind: str, now: datetime) -> tuple[list[Role], list[Policy]]:
+    left_days = max(1, int((grant.ends_at - now).total_seconds() // DAY_S))
+    return queries.roles_for_change(grant, kind, days=left_days)
 
 
 def _asked(change: GrantChange, roles: list) -> GrantChange:

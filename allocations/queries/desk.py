@@ -11,6 +11,7 @@ from django.utils import timezone
 from allocations.models import (
     Division,
     Grant,
+    GrantChange,
     LastLook,
     Opened,
     Person,
@@ -119,8 +120,16 @@ def scenarios() -> QuerySet[Scenario]:
 
 
 def promised_grants(division: Division, model: GpuModel, *, start: datetime, end: datetime) -> QuerySet[Grant]:
-    """The grants that promise something of that budget in [start, end), the largest first."""
+    """The grants that promise something of that budget in [start, end), the largest first.
+
+    Annotated `asked_kind` and `asked_gpus` of a smaller grant or an end that waits for signatures.
+    """
     grants = Grant.objects.filter(model=model, project__division=division, starts_at__lt=end, ends_at__gt=start)
+    waits = GrantChange.objects.filter(
+        grant=OuterRef("pk"), state=GrantChange.State.ASKED, kind__in=GrantChange.LEAD_IS_HEARD
+    )
+    first = waits.order_by("pk")[:1]
+    grants = grants.annotate(asked_kind=Subquery(first.values("kind")), asked_gpus=Subquery(first.values("gpus")))
     return grants.select_related("project").order_by("-gpus", "pk")
 
 

@@ -108,7 +108,7 @@ class Told:
 
 def board_of(facts: Facts, marks: Marks) -> Board:
     """The board as the person has marked it; what is taken is judged in the order of the ranks."""
-    budget, promises = without(facts.budget, facts.given, marks.ended)
+    budget, promises = without(facts.budget, facts.given, marks)
     budgets = {**facts.budgets, facts.model.pk: budget}
     rows = rows_of(facts, budgets, marks)
     judgement = _judged(rows, budgets, facts.model)

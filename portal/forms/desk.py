@@ -13,7 +13,14 @@ from django.http import QueryDict
 from inventory.models import GpuModel
 from portal.forms.verdicts import TermsFields
 
-KEPT = ("ranks", "gpus", "starts", "days", "models")  # of what is typed; a scenario decides nothing, so no reasons
+KEPT = (
+    "ranks",
+    "gpus",
+    "starts",
+    "days",
+    "models",
+    "keeps",
+)  # of what is typed; a scenario decides nothing, so no reasons
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,8 @@ class Marks:
     """By the pitch's public id, as typed; what cannot be read is as if it was not there.
 
     `starts`, `days` and `models` (names) are the other terms, `places` the ranks on a waitlist. `ended`: the public ids
-    of grants that are left out of the budget to see what would fit then. `opened`: whose other terms are on the screen.
+    of grants that are left out of the budget to see what would fit then, less what `keeps` says. `opened`: whose other
+    terms are on the screen.
     """
 
     ranks: dict[str, str] = field(default_factory=dict)
@@ -42,6 +50,7 @@ class Marks:
     taken: dict[str, Seen] = field(default_factory=dict)
     declined: dict[str, Seen] = field(default_factory=dict)
     waitlisted: dict[str, Seen] = field(default_factory=dict)
+    keeps: dict[str, str] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
     opened_rank: str = ""
@@ -60,6 +69,7 @@ class Marks:
             taken=_seen(typed.getlist("take")),
             declined=_seen(typed.getlist("decline")),
             waitlisted=_seen(typed.getlist("waitlist")),
+            keeps=_by_key(typed, "keeps-"),
             ended=frozenset(key for key in typed.getlist("end") if _is_uuid(key)),
             opened=frozenset(key for key in typed.getlist("opened") if _is_uuid(key)),
             opened_rank=typed.get("opened_rank", "").strip(),
@@ -101,6 +111,11 @@ class Marks:
         """The typed length for the arithmetic."""
         typed = self.days.get(key, "").strip()
         return int(typed) if typed.isdecimal() and len(typed) < 10 and 1 <= int(typed) <= most else None
+
+    def kept_gpus(self, key: str, *, of: int) -> int:
+        """How many a grant that is left out would keep, fewer than it has; none where none were typed."""
+        typed = self.keeps.get(key, "").strip()
+        return min(int(typed), of) if typed.isdecimal() and len(typed) < 10 else 0
 
     def rank_of(self, key: str, place: int) -> int:
         """The typed rank; the place among those that wait where none was typed."""

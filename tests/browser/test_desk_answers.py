@@ -7,8 +7,9 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from allocations.models import Grant, Notice, OutboxMessage, Pitch, PitchAlternative, SignOff
+from allocations.models import Grant, Notice, OutboxMessage, Pitch, PitchAlternative, Policy, SignOff
 from tests import factories
+from tests.allocations.changes.acts import policy
 
 
 @pytest.fixture
@@ -123,6 +124,35 @@ def test_alone_it_cannot_be_decided(visit, lab, five):
         expect(page.locator("[data-desk-misfit]")).to_contain_text("once the grants that are left out have ended")
 
         expect(page.locator("[data-desk-decide]")).to_be_disabled()
+
+
+def test_a_grant_is_seen_smaller_then_made_smaller_and_the_bar_has_it(visit, lab, five):
+    grant = factories.grant(lab.project, gpus=36)
+    policy(lab, Policy.Subject.CHANGE, "chief-scientist")
+    with visit(lab.chief) as session:
+        page = session.page
+        page.goto("/desk/?division=research&model=H100")
+        outcome = page.locator("[data-desk-outcome]").first
+        expect(outcome).to_have_text(re.compile("6 short"))
+        page.keyboard.press("j")
+        page.keyboard.press("Space")
+        page.locator(".desk-promises summary").click()
+        page.fill(f"[name=keeps-{grant.public_id}]", "20")
+        expect(outcome).to_have_text("fits")
+        expect(page.locator("[data-desk-decide]")).to_be_disabled()
+        page.locator(".desk-promises").get_by_text("Shrink or end").last.click()
+        expect(page.locator("#change-title")).to_be_focused()
+        assert page.locator("[name=change-gpus]").input_value() == "20"
+        page.fill("[name=change-reason]", "Five wait.")
+        page.get_by_role("button", name="Ask for it and sign").click()
+        expect(page.locator(".toast-line")).to_contain_text("Protein folding: approved.")
+        expect(outcome).to_have_text("fits")
+
+        expect(page.locator("[data-desk-decide]")).to_have_text(re.compile("Decide 1"))
+        expect(page.locator("[name=end]")).not_to_be_checked()
+        assert session.complaints == []
+    grant.refresh_from_db()
+    assert grant.gpus == 20
 
 
 def test_five_are_decided_in_one_act_and_taken_back_and_nobody_has_heard(visit, lab, five, settings):

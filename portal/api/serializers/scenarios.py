@@ -14,8 +14,8 @@ from portal.api.serializers.signed import MOST_GPUS
 MOST_RANK = 1_000_000  # far more than one desk holds
 
 
-class _ByPitch(serializers.DictField):
-    """Pitch id -> what is marked beside it; kept as text, as it is typed."""
+class _ById(serializers.DictField):
+    """Id of a pitch or grant -> what is marked beside it; kept as text, as it is typed."""
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         """Raises ValidationError where a key is no id."""
@@ -25,15 +25,16 @@ class _ByPitch(serializers.DictField):
 
 
 class MarksIn(serializers.Serializer):
-    """What is marked at the desk: pitches taken, their ranks and other terms, grants left out. It decides nothing."""
+    """What is marked at the desk: pitches taken, their ranks and other terms, grants left out, what those keep."""
 
     taken = serializers.ListField(child=serializers.UUIDField(), required=False, default=list)
     ended = serializers.ListField(child=serializers.UUIDField(), required=False, default=list)
-    ranks = _ByPitch(child=serializers.IntegerField(min_value=1, max_value=MOST_RANK), required=False, default=dict)
-    gpus = _ByPitch(child=serializers.IntegerField(min_value=1, max_value=MOST_GPUS), required=False, default=dict)
-    models = _ByPitch(child=serializers.CharField(max_length=LONGEST_NAME), required=False, default=dict)
-    starts = _ByPitch(child=serializers.DateField(validators=REACHABLE), required=False, default=dict)
-    days = _ByPitch(child=serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS), required=False, default=dict)
+    ranks = _ById(child=serializers.IntegerField(min_value=1, max_value=MOST_RANK), required=False, default=dict)
+    gpus = _ById(child=serializers.IntegerField(min_value=1, max_value=MOST_GPUS), required=False, default=dict)
+    models = _ById(child=serializers.CharField(max_length=LONGEST_NAME), required=False, default=dict)
+    starts = _ById(child=serializers.DateField(validators=REACHABLE), required=False, default=dict)
+    days = _ById(child=serializers.IntegerField(min_value=1, max_value=LONGEST_DAYS), required=False, default=dict)
+    keeps = _ById(child=serializers.IntegerField(min_value=0, max_value=MOST_GPUS), required=False, default=dict)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """Ids as text, as a scenario keeps them."""
@@ -61,6 +62,7 @@ class KeptMarks(serializers.Serializer):
     models = serializers.DictField(child=serializers.CharField(), default=dict)
     starts = serializers.DictField(child=serializers.CharField(), default=dict)
     days = serializers.DictField(child=serializers.CharField(), default=dict)
+    keeps = serializers.DictField(child=serializers.CharField(), default=dict)
 
 
 class ScenarioOut(serializers.Serializer):

@@ -66,14 +66,16 @@
     return /^\d{1,9}$/.test(typed) ? Math.min(Math.max(Number(typed), 1), ask.most) : ask.gpus;
   }
 
-  // the budget without the grants that are left out
+  // the budget without the grants that are left out, less what they keep
   function budget() {
     const [room, promised] = [data.room.slice(), data.promised.slice()];
     for (const [key, first, last, gpus] of data.promises) {
       if (!desk.querySelector(`[name="end"][value="${CSS.escape(key)}"]`)?.checked) continue;
+      const typed = desk.querySelector(`[name="keeps-${CSS.escape(key)}"]`).value.trim();
+      const freed = gpus - (/^\d{1,9}$/.test(typed) ? Math.min(Number(typed), gpus) : 0);
       for (let stretch = first; stretch < last; stretch += 1) {
-        room[stretch] += gpus;
-        promised[stretch] -= gpus;
+        room[stretch] += freed;
+        promised[stretch] -= freed;
       }
     }
     return { room, promised };

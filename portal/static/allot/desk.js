@@ -154,6 +154,7 @@
     const row = button?.closest(".desk-row");
     if (row) putCursor(row, { quietly: true });
     if (button) act(button.dataset.desk);
+    if (event.target.closest("[data-desk-close]")) document.getElementById("desk-change").replaceChildren();
     forMisfits[event.target.closest("[data-desk-all]")?.dataset.deskAll]?.();
   });
 
@@ -179,6 +180,11 @@
   desk.addEventListener("input", (event) => {
     if (event.target.matches("[data-desk-week]")) readOut();
     if (event.target.name?.startsWith("gpus-")) recompute();
+    if (event.target.name?.startsWith("keeps-")) {
+      const without = event.target.closest("tr").querySelector("[name=end]");
+      if (event.target.value) without.checked = true;
+      recompute();
+    }
   });
 
   desk.addEventListener("focusin", (event) => {
@@ -204,6 +210,7 @@
       return;
     }
     if (types) return;
+    if (event.key === "Enter" && event.target.name?.startsWith("keeps-")) event.preventDefault();
     const isTick = event.target.matches?.("input[type=checkbox]");
     if (event.key === "Enter" && isTick) {
       // the first press shows what will be decided, the second decides

@@ -39,7 +39,7 @@ def test_what_is_saved_here_opens_at_the_desk_and_decides_nothing(client, lab, p
     assert (saved.status_code, listed) == (201, [opened])
     assert (opened["by"], opened["place"]) == ("research-head", "division=research&model=H100")
     assert opened["marks"] == {
-        "taken": [str(pitch.public_id)], "ended": [], "ranks": {}, "models": {},
+        "taken": [str(pitch.public_id)], "ended": [], "ranks": {}, "models": {}, "keeps": {},
         "gpus": {str(pitch.public_id): "4"}, "starts": {str(pitch.public_id): "2031-01-05"},
         "days": {str(pitch.public_id): "7"},
     }  # fmt: skip
@@ -128,5 +128,5 @@ def test_the_document_of_the_api_tells_of_it(client, lab):
     assert set(told["paths"]["/api/scenarios/"]) == {"get", "post"}
     assert set(told["paths"]["/api/scenarios/{id}/"]) == {"get", "delete"}
     assert set(told["components"]["schemas"]["MarksIn"]["properties"]) == {
-        "taken", "ended", "ranks", "gpus", "models", "starts", "days",
+        "taken", "ended", "ranks", "gpus", "models", "starts", "days", "keeps",
     }  # fmt: skip
