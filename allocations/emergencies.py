@@ -143,6 +143,7 @@ def _ratification(pitch: Pitch, by: Person) -> tuple[list[Role], datetime]:
         candidates = [list(pitch.roles.all()), split_roles]
     left = ([role for role in roles if role.pk not in own] for roles in candidates)
     roles = next((roles for roles in left if roles), [])
-    turns.require_signers(roles, what=_("an emergency grant"), but={by, pitch.pitcher})
+    barred = Person.objects.filter(pk__in={by.pk, *queries.barred_from_pitch(pitch)})
+    turns.require_signers(roles, what=_("an emergency grant"), but=barred)
     now = timezone.now()
     return roles, queries.due_by_policies(rows, now=now, division=division) or now + RATIFIED_WITHIN

@@ -66,7 +66,7 @@ def propose_loan(
     loan.roles.set(roles)
     event = trail.record("loan.proposed", loan, by=by, reason=reason, roles=[r.slug for r in roles], **_said(loan))
     _tell(event, loan, {lender.lead, borrower.lead} - {by}, _("Proposed: %(what)s"), reason)
-    signers = queries.signers_for(roles, barred={by.pk, *queries.leads_of(loan)})
+    signers = queries.signers_for(roles, barred={by.pk, *queries.barred_from_loan(loan)})
     _tell(event, loan, signers, _("A renewal waits for your signature: %(what)s"), reason)
     return loan
 
@@ -111,7 +111,7 @@ def sign_loan(*, loan: Loan, by: Person, role: Role | None = None) -> Loan:
     nothing. Raises NotAllowed, WrongState, Stale, OverCapacity.
     """
     rules.require(by, "sign_loan", loan)
-    given = turns.sign(loan, by=by, role=role, barred=queries.leads_of(loan))
+    given = turns.sign(loan, by=by, role=role, barred=queries.barred_from_loan(loan))
     if given is None:
         return loan
     holds = given.is_last and _settle(loan, by)

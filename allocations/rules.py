@@ -78,8 +78,10 @@ def _why_barred(person: Person, pitch: Pitch) -> str:
     """Why somebody whose role, or whose principal's role, is named may not sign all the same; "" for any other."""
     if pitch.pitcher_id == person.pk:
         return _("Nobody signs a pitch of their own. Those who sign this one: %(who)s.")
-    if pitch.recusals.filter(person=person).exists():
+    if person.pk in {recusal.person_id for recusal in pitch.recusals.all()}:
         return _("You have stepped aside from this pitch. Those who sign it: %(who)s.")
+    if any(row.person_id == person.pk for row in queries.conflicts_about(pitch)):
+        return _("You have declared a conflict of interest with its project. Those who sign it: %(who)s.")
     needed = set(queries.needed_by(pitch))
     if any(each.holder.pk == pitch.pitcher_id and each.role in needed for each in queries.mandates_of(person)):
         return _("Nobody signs for those whose own pitch it is. Those who sign this one: %(who)s.")
@@ -87,11 +89,14 @@ def _why_barred(person: Person, pitch: Pitch) -> str:
 
 
 def _has_interest(person: Person, pitch: Pitch) -> bool:
-    """Whether the person pitched it, stepped aside from it, or works in its project."""
-    if person.pk in (pitch.pitcher_id, pitch.project.lead_id):
+    """Whether the person may not sign it in any way, or works in its project."""
+    if person.pk == pitch.project.lead_id or person.pk in queries.barred_from_pitch(pitch):
         return True
-    stepped_aside = any(recusal.person_id == person.pk for recusal in pitch.recusals.all())
-    return stepped_aside or _may(person, "view_project", pitch.project)
+    return _may(person, "view_project", pitch.project)
+
+
+def _sets_terms(person: Person, project: Project) -> bool:
+    return _decides_for(person, project.division) and person.pk not in queries.in_conflict_with(project.pk)
 
 
 def _sets_deputy(person: Person, row: Deputy) -> bool:
@@ -266,9 +271,10 @@ RULES: dict[str, Rule] = {
     "set_lead": _by_lead_or(Power.ADMINISTER),
     "wind_down": _by_lead_or(Power.OPERATE),
     "end_project": _by_lead_or(Power.OPERATE),
-    "set_terms": Rule(
-        lambda person, project: _decides_for(person, project.division),
-        lambda project: _deciders(project.division),
+    "set_terms": Rule(_sets_terms, lambda project: _deciders(project.division)),
+    "declare_conflict": Rule(
+        lambda person, whose: person.pk == whose.pk or can(person, "administer"),
+        lambda whose: [whose.name, *_with_power(Power.ADMINISTER)],
     ),
     "see_deputies": Rule(
         lambda person, _row: person.is_superuser or _has_power(person, Power.DECIDE, Power.ADMINISTER),

@@ -121,7 +121,10 @@ def require_mandate(
         raise Stale(_("%(person)s has signed as %(role)s already.") % {**words, "person": signed[role].signer})
     allowed = [each for each in mandates if each.holder.pk not in barred]
     if by.pk in barred or not allowed:
-        raise NotAllowed(_("Nobody signs what they ask for themselves. These sign it: %(needed)s.") % words)
+        message = _(
+            "Nobody signs what they ask for themselves or have a conflict of interest with. These sign it: %(needed)s."
+        )
+        raise NotAllowed(message % words)
     counted = queries.people_of(signed.values())
     free = [] if by.pk in counted else [each for each in allowed if each.holder.pk not in counted]
     if not free:

@@ -40,7 +40,9 @@ PLACES = [
         "queue",
         gettext_lazy("Queue"),
         "inbox-stack",
-        frozenset({"queue", "queue_item", "queue_history", "queue_terms", "pitch_sign", "sign_off_undo"}),
+        frozenset(
+            {"queue", "queue_item", "queue_coming", "queue_history", "queue_terms", "pitch_sign", "sign_off_undo"}
+        ),
     ),
     Place(
         "desk",

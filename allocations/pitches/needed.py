@@ -11,7 +11,7 @@ from allocations.capacity import Booking
 from allocations.days import day_of, start_of
 from allocations.errors import NobodyToSign, OverShare
 from allocations.locks import lock_row
-from allocations.models import Pitch, PitchRole, Role
+from allocations.models import Person, Pitch, PitchRole, Role
 from allocations.queries import Needed, Signing
 
 
@@ -89,8 +89,8 @@ def _require_people(pitch: Pitch, signing: Signing) -> None:
             _("No policy says who signs this. Ask an admin for one that holds for %(division)s.")
             % {"division": pitch.project.division.name}
         )
-    aside = pitch.recusals.select_related("person")  # a draft that has changed hands has one who pitched it before
-    lacking = queries.without_signer(signing.roles, but={pitch.pitcher, *(row.person for row in aside)})
+    barred = queries.barred_from_pitch(pitch)  # a draft that has changed hands has one who pitched it before, too
+    lacking = queries.without_signer(signing.roles, but=Person.objects.filter(pk__in=barred))
     if lacking:
         message = _("Nobody holds the role %(role)s. Ask an admin to give it to somebody.")
         if queries.holders_of([lacking])[lacking]:

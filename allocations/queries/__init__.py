@@ -2,31 +2,16 @@
 
 from allocations.queries.access import access_of, realm_of, untold_units
 from allocations.queries.alike import LookAlike, look_alikes
+from allocations.queries.barred import (
+    barred_from,
+    barred_from_loan,
+    barred_from_pitch,
+    conflicts_about,
+    conflicts_now,
+    in_conflict_with,
+)
 from allocations.queries.bookings import lendable, promised_until
 from allocations.queries.counts import counts_of
-from allocations.queries.decisions import (
-    apart,
-    grants_visible_to,
-    in_turn,
-    load_signatures,
-    mandates_for,
-    mandates_to_sign,
-    needed_by,
-    note_sign_off,
-    overdue_roles,
-    pitches_of,
-    pitches_visible_to,
-    projects_visible_to,
-    queue_of,
-    role_nobody_is_left_for,
-    roles_in_turn,
-    roles_that_wait,
-    signable_by,
-    signers_of,
-    splits_visible,
-    unsigned_roles,
-    waitlist_of,
-)
 from allocations.queries.idle import (
     cases_to_answer,
     cases_visible_to,
@@ -101,6 +86,7 @@ from allocations.queries.promises import (
     percents_of,
     preview_split,
 )
+from allocations.queries.queue import coming_to, projects_to_declare, queue_of, signable_by, waitlist_of
 from allocations.queries.renewals import RENEWS_WITHIN_DAYS, exception_renewed, loan_renewed
 from allocations.queries.roster import (
     Vacancy,
@@ -108,18 +94,40 @@ from allocations.queries.roster import (
     holders_to_stand_in_for,
     roles_without_holder,
 )
+from allocations.queries.sight import (
+    grants_visible_to,
+    pitches_of,
+    pitches_visible_to,
+    projects_visible_to,
+    splits_visible,
+)
+from allocations.queries.signatures import (
+    apart,
+    in_turn,
+    load_signatures,
+    mandates_for,
+    mandates_to_sign,
+    needed_by,
+    note_sign_off,
+    overdue_roles,
+    role_nobody_is_left_for,
+    roles_in_turn,
+    roles_that_wait,
+    signers_of,
+    unsigned_roles,
+)
 from allocations.queries.signers import (
-    barred_from,
     changes_to_answer,
     changes_waiting_for,
     due_by_policies,
     exceptions_waiting_for,
-    leads_of,
     loans_waiting_for,
     people_of,
+    role_nobody_is_left_for_change,
     roles_for_change,
     roles_for_exception,
     roles_named,
+    roles_that_wait_on_change,
     signature_fields,
     signers_for,
     signers_of_change,
@@ -167,6 +175,8 @@ __all__ = [
     "apart",
     "assignments_now",
     "barred_from",
+    "barred_from_loan",
+    "barred_from_pitch",
     "build_snapshot",
     "capacities_of",
     "capacity_of",
@@ -175,6 +185,9 @@ __all__ = [
     "changes_to_answer",
     "changes_waiting_for",
     "coming_splits",
+    "coming_to",
+    "conflicts_about",
+    "conflicts_now",
     "counts_of",
     "debts_of",
     "delivered_at",
@@ -196,11 +209,11 @@ __all__ = [
     "holders_to_stand_in_for",
     "holdings_now",
     "idle_grants",
+    "in_conflict_with",
     "in_turn",
     "is_lent",
     "ladders",
     "late_gpu_days",
-    "leads_of",
     "lendable",
     "lent_by_project",
     "load_signatures",
@@ -237,6 +250,7 @@ __all__ = [
     "preview_for",
     "preview_split",
     "project_gpus",
+    "projects_to_declare",
     "projects_visible_to",
     "projects_with",
     "promised_until",
@@ -246,6 +260,7 @@ __all__ = [
     "results_due",
     "results_of",
     "role_nobody_is_left_for",
+    "role_nobody_is_left_for_change",
     "roles_for_change",
     "roles_for_exception",
     "roles_for_pitch",
@@ -255,6 +270,7 @@ __all__ = [
     "roles_named",
     "roles_of",
     "roles_that_wait",
+    "roles_that_wait_on_change",
     "roles_without_holder",
     "signable_by",
     "signature_fields",

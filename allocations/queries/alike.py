@@ -8,7 +8,7 @@ from django.contrib.postgres.search import TrigramSimilarity
 from django.db.models import Case, OuterRef, Q, Subquery, Value, When
 
 from allocations.models import Person, Pitch, Project, SignOff
-from allocations.queries.decisions import pitches_visible_to
+from allocations.queries.sight import pitches_visible_to
 
 ALIKE_FROM = 0.3  # of 1: the threshold of PostgreSQL's own `%`, which the index answers; below it words meet by chance
 MOST_ALIKE = 5  # as many as are read beside a form

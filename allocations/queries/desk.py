@@ -23,8 +23,9 @@ from allocations.models import (
     Scenario,
     SignOff,
 )
-from allocations.queries.decisions import pitches_visible_to
+from allocations.queries.barred import conflicts_wanted, keep_conflicts
 from allocations.queries.promises import divisions_of_lab
+from allocations.queries.sight import pitches_visible_to
 from allocations.queries.together import Wanted, load_together
 from inventory.models import Event, GpuModel
 
@@ -79,13 +80,15 @@ def with_signatures(pitches: QuerySet[Pitch]) -> list[Pitch]:
     """The pitches with all that says whose turn it is and what else would do, without long texts; two queries."""
     shown = pitches.select_related(None).select_related("project", "pitcher", "model", "offered_model")
     rows = list(shown.defer("why", "expected_result", "if_declined", "findings", "required_labels"))
-    load_together(
+    [conflicts] = load_together(
         rows,
+        [conflicts_wanted({row.project_id for row in rows})],
         needed_roles=Wanted(PitchRole.objects.all(), ["pitch_id", "role_id", "position", "due_at"]),
         sign_offs=Wanted(SignOff.objects.all(), ["pitch_id", "round", "role_id", "person_id", "deputy_for_id"]),
         recusals=Wanted(Recusal.objects.all(), ["pitch_id", "person_id"]),
         alternatives=Wanted(PitchAlternative.objects.all(), ["pitch_id", "model_id", "gpus"]),
     )
+    keep_conflicts(rows, conflicts)
     return rows
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from allocations.defaults import IDLE, IdleRow
 from allocations.models import Assignment, Grant, IdleCase, IdlePhase, IdlePolicy, Person, Project
-from allocations.queries.decisions import projects_visible_to
+from allocations.queries.sight import projects_visible_to
 from inventory.models import Activity
 
 Judged = Activity.State

@@ -6,8 +6,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from allocations.models import Deputy, Grant, Person, Pitch, Project, Role
-from allocations.queries.decisions import queue_of
 from allocations.queries.people import holders_of, roles_of
+from allocations.queries.queue import queue_of
 
 
 @dataclass(frozen=True)

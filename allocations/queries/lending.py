@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from allocations.days import daily_hours
 from allocations.models import Grant, Loan, Person, Project
-from allocations.queries.decisions import projects_visible_to
 from allocations.queries.look import once_a_look
 from allocations.queries.people import mandates_of
+from allocations.queries.sight import projects_visible_to
 
 DAY = timedelta(days=1)
 

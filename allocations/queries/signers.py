@@ -18,7 +18,6 @@ from allocations.models import (
     LoanSignature,
     Person,
     Policy,
-    Recusal,
     Role,
     SignOff,
     Split,
@@ -26,8 +25,9 @@ from allocations.models import (
     SplitSignature,
 )
 from allocations.models.people import Signature
+from allocations.queries.barred import barred_from, changes_barred_for, loans_barred_for
 from allocations.queries.look import once_a_look
-from allocations.queries.people import Mandate, deputies_of, holders_of, mandates_of
+from allocations.queries.people import Mandate, deputies_of, holders_of, mandates_of, without_signer
 from allocations.queries.policies import gpu_hours_of, policies_for, roles_for_pitch, roles_for_split
 
 
@@ -120,8 +120,8 @@ def exceptions_waiting_for(person: Person) -> QuerySet[SplitException]:
 
 
 def loans_waiting_for(person: Person) -> QuerySet[Loan]:
-    """As `splits_waiting_for`, renewals of loans; neither lead signs one."""
-    turn = _turn_of(person, Loan, LoanSignature, "loan", barred=_leads)
+    """As `splits_waiting_for`, renewals of loans."""
+    turn = _turn_of(person, Loan, LoanSignature, "loan", barred=loans_barred_for)
     rows = Loan.objects.filter(turn, state=Loan.State.PROPOSED)
     return rows.select_related("lender", "borrower", "model").order_by("pk")
 
@@ -138,7 +138,7 @@ def changes_to_answer(person: Person) -> QuerySet[GrantChange]:
 
 
 def _change_turn(person: Person) -> Q:
-    return _turn_of(person, GrantChange, ChangeSignOff, "change", barred=_barred)
+    return _turn_of(person, GrantChange, ChangeSignOff, "change", barred=changes_barred_for)
 
 
 def _asked(which: Q) -> QuerySet[GrantChange]:
@@ -180,36 +180,20 @@ def by_holder(mandates: Iterable[Mandate]) -> list[tuple[Person, list[Role]]]:
     return list(roles.items())
 
 
-def barred_from(change: GrantChange) -> set[int]:
-    """The pks of those who may not sign: who asked for more for itself, whose pitch it was, who granted an emergency.
-
-    Those who stepped aside from the pitch, or pitched it before somebody else answered for it, sign neither.
-
-    Somebody who proposes to make a grant smaller or to end it asks nothing for itself and may sign.
-    """
-    if change.kind in GrantChange.LEAD_IS_HEARD:
-        return set()
-    pitch = change.grant.pitch
-    aside = {pitch.pitcher_id, *(each.person_id for each in pitch.recusals.all())} if pitch else set()
-    return {change.asked_by_id, *aside}
-
-
 def signers_of_change(change: GrantChange) -> set[Person]:
     """Who may sign for one of its roles, holders and deputies."""
     return signers_for(change.roles.all(), barred=barred_from(change))
 
 
-def leads_of(loan: Loan) -> set[int]:
-    """The pks of those who sign no renewal of the loan: the lender's lead answers as such, the borrower's asks."""
-    return {loan.lender.lead_id, loan.borrower.lead_id}
+def roles_that_wait_on_change(change: GrantChange) -> list[Role]:
+    """The roles that have not signed a change that waits for them; empty for any other."""
+    if change.state != GrantChange.State.ASKED:
+        return []
+    signed = change.sign_offs.values("role")
+    return list(change.roles.exclude(pk__in=signed).order_by("pk"))
 
 
-def _leads(person: Person) -> Q:
-    return Q(lender__lead=person) | Q(borrower__lead=person)
-
-
-def _barred(person: Person) -> Q:
-    """Those that ask for the person's own good."""
-    aside = Recusal.objects.filter(pitch=OuterRef("grant__pitch"), person=person)
-    own = Q(asked_by=person) | Q(grant__pitch__pitcher=person) | Exists(aside)
-    return own & Q(kind__in=[GrantChange.Kind.EXTEND, GrantChange.Kind.RATIFY])
+def role_nobody_is_left_for_change(change: GrantChange) -> Role | None:
+    """A role that must still sign the change and has nobody of its own who may; None when all can be signed for."""
+    barred = barred_from(change) | people_of(change.sign_offs.all())
+    return without_signer(roles_that_wait_on_change(change), but=list(Person.objects.filter(pk__in=barred)))

@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from allocations.capacity import Booking, Weights, clear_from
 from allocations.days import plus_days, start_of
 from allocations.models import Division, Grant, Person, Pitch, SplitException
-from allocations.queries.decisions import grants_visible_to, pitches_visible_to
 from allocations.queries.promises import ModelCapacity, Percents, SplitEffect, effects_of, split_capacities
+from allocations.queries.sight import grants_visible_to, pitches_visible_to
 from allocations.queries.signers import with_signatures
 from allocations.queries.totals import Totals, totals_of
 from inventory.models import GpuModel

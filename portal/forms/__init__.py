@@ -1,6 +1,7 @@
 """What people type, turned into values; no rule of the business lives here."""
 
 from portal.forms.asking import AskForm
+from portal.forms.conflicts import ConflictForm, EndConflictForm
 from portal.forms.deputies import DeputyForm, EndDeputyForm
 from portal.forms.grants import (
     AnswerChangeForm,
@@ -22,8 +23,10 @@ __all__ = [
     "AnswerLoanForm",
     "AskForm",
     "ChangeForm",
+    "ConflictForm",
     "DeputyForm",
     "EmergencyForm",
+    "EndConflictForm",
     "EndDeputyForm",
     "EndGrantForm",
     "EndProjectForm",

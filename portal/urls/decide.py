@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from portal.views import (
     answers,
+    conflicts,
     demo,
     deputies,
     desk,
@@ -49,6 +50,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("queue/<uuid:public_id>/terms/", queue.queue_terms, name="queue_terms"),
     path("queue/undo/<int:pk>/", answers.sign_off_undo, name="sign_off_undo"),
     path("queue/", queue.queue, name="queue"),
+    path("queue/later/", queue.queue_coming, name="queue_coming"),
     path("queue/<uuid:public_id>/", queue.queue_item, name="queue_item"),
     path("queue/<uuid:public_id>/before/", queue.queue_history, name="queue_history"),
     path("desk/", desk.desk, name="desk"),
@@ -79,6 +81,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("deputies/", deputies.deputies, name="deputies"),
     path("deputies/set/", deputies.deputy_set, name="deputy_set"),
     path("deputies/<int:pk>/end/", deputies.deputy_end, name="deputy_end"),
+    path("conflicts/", conflicts.conflicts, name="conflicts"),
+    path("conflicts/<uuid:public_id>/end/", conflicts.conflict_end, name="conflict_end"),
+    path("people/<int:pk>/conflicts/", conflicts.person_conflicts, name="person_conflicts"),
+    path("people/<int:pk>/conflicts/declare/", conflicts.conflict_declare, name="conflict_declare"),
     path("people/", people.people, name="people"),
     path("people/<int:pk>/", people.person, name="person"),
     path("people/<int:pk>/let-go/", people.person_let_go, name="person_let_go"),

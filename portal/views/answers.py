@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -12,12 +13,12 @@ from django.views.decorators.http import require_POST
 
 from allocations import pitches as decisions
 from allocations import queries
-from allocations.errors import AllocationsError, NotAllowed
+from allocations.errors import AllocationsError
 from allocations.models import Pitch, SignOff
 from portal.forms import OfferAnswerForm, RankForm
-from portal.problems import refuse
+from portal.views.acting import INVALID, refused
 from portal.views.pitch_page import page_of
-from portal.views.queue import show_queue
+from portal.views.queue_page import show_queue
 
 
 @login_required
@@ -26,19 +27,18 @@ def pitch_answer(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The counter-offer is accepted and granted, or declined and open again. A refusal keeps the typed reason."""
     row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
     form = OfferAnswerForm(request.POST)
-    status = 422
-    if form.is_valid():
-        try:
-            messages.success(request, _answer(request, row, form))
-            return redirect("pitch", public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row.refresh_from_db()
-            for error in form.non_field_errors():
-                messages.error(request, error)
-    return render(request, "pitches/detail.html", page_of(request, row, offer_form=form), status=status)
+    status = refused(request, form, lambda: _answer(request, row, form))
+    return redirect("pitch", public_id) if status is None else _again(request, row, form, status, "offer_form")
+
+
+def _again(request: HttpRequest, row: Pitch, form: BaseForm, status: int, name: str) -> HttpResponse:
+    """The page of the pitch as it is now, with what was typed and why it was refused."""
+    if status != INVALID:
+        row.refresh_from_db()
+        for error in form.non_field_errors():
+            messages.error(request, error)
+    context = page_of(request, row, **{name: form})  # type: ignore[arg-type]
+    return render(request, "pitches/detail.html", context, status=status)
 
 
 def _answer(request: HttpRequest, row: Pitch, form: OfferAnswerForm) -> str:
@@ -56,20 +56,13 @@ def pitch_rank(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The pitch has another rank on its waitlist."""
     row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
     form = RankForm(request.POST)
-    status = 422
-    if form.is_valid():
-        try:
-            decisions.rank_waitlisted(pitch=row, by=request.user, rank=form.cleaned_data["rank"])
-            messages.success(request, _("Rank %(rank)s: %(pitch)s.") % {"rank": row.waitlist_rank, "pitch": row.title})
-            return redirect("pitch", public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row.refresh_from_db()
-            for error in form.non_field_errors():
-                messages.error(request, error)
-    return render(request, "pitches/detail.html", page_of(request, row, rank_form=form), status=status)
+
+    def rank() -> str:
+        decisions.rank_waitlisted(pitch=row, by=request.user, rank=form.cleaned_data["rank"])
+        return _("Rank %(rank)s: %(pitch)s.") % {"rank": row.waitlist_rank, "pitch": row.title}
+
+    status = refused(request, form, rank)
+    return redirect("pitch", public_id) if status is None else _again(request, row, form, status, "rank_form")
 
 
 @login_required

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,11 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 from allocations import deputies as decisions
 from allocations import queries, rules
 from allocations.days import day_of, plus_days, start_of
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import Deputy, Person, RoleHolder
 from portal.forms import DeputyForm, EndDeputyForm
-from portal.problems import refuse
+from portal.views.acting import refused
 
 MOST_SHOWN = 200  # more deputyships at once than any lab has roles that sign
 
@@ -38,19 +36,14 @@ def deputy_set(request: HttpRequest) -> HttpResponse:
     """Somebody stands in for a holder of a role for some days, the last one included."""
     rules.require(request.user, "see_deputies")
     form = _form(request, request.POST)
-    status = 422
-    if form.is_valid():
-        try:
-            row = _set(form, request.user)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-        else:
-            words = {"deputy": row.deputy.name, "principal": row.principal.name, "role": row.role.name}
-            messages.success(request, _("%(deputy)s stands in for %(principal)s as %(role)s. They know.") % words)
-            return redirect("deputies")
-    return _show(request, form, status=status)
+
+    def set_it() -> str:
+        row = _set(form, request.user)
+        words = {"deputy": row.deputy.name, "principal": row.principal.name, "role": row.role.name}
+        return _("%(deputy)s stands in for %(principal)s as %(role)s. They know.") % words
+
+    status = refused(request, form, set_it)
+    return redirect("deputies") if status is None else _show(request, form, status=status)
 
 
 @login_required
@@ -60,17 +53,14 @@ def deputy_end(request: HttpRequest, pk: int) -> HttpResponse:
     rules.require(request.user, "see_deputies")
     row = get_object_or_404(queries.deputies_now_and_later(), pk=pk)
     form = EndDeputyForm(request.POST, prefix=f"end-{pk}")
-    status = 422
-    if form.is_valid():
-        try:
-            decisions.end_deputy(deputy_row=row, by=request.user, reason=form.cleaned_data["reason"])
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-        else:
-            messages.success(request, _("Ended. %(deputy)s has been told.") % {"deputy": row.deputy.name})
-            return redirect("deputies")
+
+    def end_it() -> str:
+        decisions.end_deputy(deputy_row=row, by=request.user, reason=form.cleaned_data["reason"])
+        return _("Ended. %(deputy)s has been told.") % {"deputy": row.deputy.name}
+
+    status = refused(request, form, end_it)
+    if status is None:
+        return redirect("deputies")
     return _show(request, _form(request, None), status=status, ending={pk: form})
 
 

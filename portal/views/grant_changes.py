@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +14,6 @@ from django.views.decorators.http import require_POST
 from allocations import changes as decisions
 from allocations import emergencies, queries, results, rules
 from allocations.days import start_of
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import GrantChange, ResultCheck, Role
 from allocations.queries.standing import with_gpus
@@ -28,7 +26,7 @@ from portal.forms import (
     ResultForm,
     SignChangeForm,
 )
-from portal.problems import refuse
+from portal.views.acting import INVALID, refused
 from portal.views.grants import page_of
 from portal.views.pitch_page import page_of as pitch_page
 
@@ -37,16 +35,10 @@ def _answer(
     request: HttpRequest, row: Any, name: str, form: forms.Form, decide: Callable[[dict[str, Any]], str]
 ) -> HttpResponse:
     """Decided and told; or the page of the grant again with what was typed and why not."""
-    status = 422
-    if form.is_valid():
-        try:
-            messages.success(request, decide(form.cleaned_data))
-            return redirect("grant", row.public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row = _grant(request, row.public_id)
+    status = refused(request, form, lambda: decide(form.cleaned_data))
+    if status is None:
+        return redirect("grant", row.public_id)
+    row = row if status == INVALID else _grant(request, row.public_id)
     return render(request, "grants/detail.html", page_of(request, row, **{name: form}), status=status)
 
 
@@ -156,15 +148,14 @@ def pitch_emergency(request: HttpRequest, public_id: UUID) -> HttpResponse:
     pitch = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
     rules.require(request.user, "grant_emergency", pitch)
     form = EmergencyForm(request.POST, prefix="emergency")
-    status = 422
-    if form.is_valid():
-        try:
-            grant = emergencies.grant_emergency(pitch=pitch, by=request.user, reason=form.cleaned_data["reason"])
-            messages.success(request, _("Granted. It ends by itself unless it is ratified in time."))
-            return redirect("grant", grant.public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            pitch.refresh_from_db()
+
+    def grant() -> str:
+        emergencies.grant_emergency(pitch=pitch, by=request.user, reason=form.cleaned_data["reason"])
+        return _("Granted. It ends by itself unless it is ratified in time.")
+
+    status = refused(request, form, grant)
+    if status is None:
+        return redirect("grant", pitch.grant.public_id)
+    if status != INVALID:
+        pitch.refresh_from_db()
     return render(request, "pitches/detail.html", pitch_page(request, pitch, emergency_form=form), status=status)

@@ -93,7 +93,7 @@ def _detail(request: HttpRequest, row: Loan, *, form: forms.Form | None = None, 
     is_open = row.state == Loan.State.PROPOSED
     context = {
         "loan": row,
-        "fields": queries.signature_fields(row, person, barred=queries.leads_of(row)),
+        "fields": queries.signature_fields(row, person, barred=queries.barred_from_loan(row)),
         "is_lent": queries.is_lent(row, timezone.now()),
         "form": form or AnswerLoanForm(),
         "renews_within_days": queries.RENEWS_WITHIN_DAYS,

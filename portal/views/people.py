@@ -14,11 +14,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from allocations import leavers, projects, queries, rules
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.models import HeadCount, Person, Project
 from portal.forms import LeadForm, LetGoForm, MemberForm
 from portal.pages import newest_first
-from portal.problems import refuse
+from portal.views.acting import refused
 
 
 @login_required
@@ -57,24 +56,16 @@ def person_let_go(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Person, pk=pk)
     theirs = queries.theirs(row)
     form = LetGoForm(request.POST, theirs=theirs, people=_heirs(row))
-    status = 422
-    if form.is_valid():
-        try:
-            leavers.let_go(
-                person=row,
-                by=request.user,
-                reason=form.cleaned_data["reason"],
-                leads_to=form.leads_to,
-                roles_to=form.roles_to,
-            )
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row.refresh_from_db()
-        else:
-            messages.success(request, _("%(person)s has left; access ended at once.") % {"person": row.name})
-            return redirect("person", pk)
+
+    def let_go() -> str:
+        reason = form.cleaned_data["reason"]
+        leavers.let_go(person=row, by=request.user, reason=reason, leads_to=form.leads_to, roles_to=form.roles_to)
+        return _("%(person)s has left; access ended at once.") % {"person": row.name}
+
+    status = refused(request, form, let_go)
+    if status is None:
+        return redirect("person", pk)
+    row.refresh_from_db()
     return _show(request, row, form=form, status=status)
 
 
@@ -135,13 +126,7 @@ def _about_members(
     row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)
     rules.require(request.user, action, row)
     form = form_of(row)
-    if form.is_valid():
-        try:
-            messages.success(request, decide(row, form))
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            refuse(form, refusal)
+    refused(request, form, lambda: decide(row, form))
     for errors in form.errors.values():
         messages.error(request, " ".join(errors))
     return redirect("project", slug)
@@ -157,5 +142,10 @@ def _show(request: HttpRequest, row: Person, *, form: LetGoForm | None = None, s
     may_let_go = row.left_at is None and row != request.user
     if may_let_go and form is None:
         form = LetGoForm(theirs=theirs, people=_heirs(row))
-    context = {"person": row, "theirs": theirs, "form": form if may_let_go else None}
+    context = {
+        "person": row,
+        "theirs": theirs,
+        "conflicts": queries.conflicts_now().filter(person=row).select_related("project"),
+        "form": form if may_let_go else None,
+    }
     return render(request, "people/detail.html", context, status=status)

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from allocations import queries
 from allocations.grants import spoken
-from allocations.models import Deputy, Grant, Person, Pitch, Recusal, Role, SignOff, signed_name
+from allocations.models import ConflictOfInterest, Deputy, Grant, Person, Pitch, Recusal, Role, SignOff, signed_name
 
 DONE, NOW, TODO, BAD = "done", "now", "todo", "bad"
 
@@ -41,7 +41,8 @@ class Happening:
 class Story:
     """All that the pitch's page tells; `waits_for` are the roles that still must sign this round.
 
-    `held_for`: one of them that nobody is left to sign for; until somebody gets it the pitch waits.
+    `held_for`: one of them that nobody is left to sign for; until somebody gets it the pitch waits. `conflicts`: those
+    who would sign and have declared a conflict of interest with the project.
     """
 
     steps: list[Step]
@@ -51,6 +52,7 @@ class Story:
     waits_for: list[tuple[Role, list[Person]]]
     held_for: Role | None
     grant: Any
+    conflicts: list[ConflictOfInterest]
 
 
 def story_of(pitch: Pitch, *, grant: Any) -> Story:
@@ -61,7 +63,7 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
     is_open = pitch.state in Pitch.SIGNABLE
     deputies = queries.deputies_of(needed) if is_open else {}
     signed = {sign_off.role_id: sign_off for sign_off in sign_offs if sign_off.round == pitch.round}
-    barred = {pitch.pitcher_id, *(recusal.person_id for recusal in recusals), *queries.people_of(signed.values())}
+    barred = queries.barred_from_pitch(pitch) | queries.people_of(signed.values())
     left = {role: [person for person in holders[role] if person.pk not in barred] for role in needed}
     waits_for = [(role, left[role]) for role in needed if is_open and role.pk not in signed]
     held_for = queries.unplaced(dict(waits_for))
@@ -91,7 +93,16 @@ def story_of(pitch: Pitch, *, grant: Any) -> Story:
         waits_for=waits_for,
         held_for=held_for,
         grant=grant,
+        conflicts=_conflicts(pitch, holders, deputies) if is_open else [],
     )
+
+
+def _conflicts(
+    pitch: Pitch, holders: dict[Role, list[Person]], deputies: dict[Role, list[Deputy]]
+) -> list[ConflictOfInterest]:
+    would_sign = {person.pk for people in holders.values() for person in people}
+    would_sign |= {row.deputy_id for rows in deputies.values() for row in rows}
+    return [row for row in queries.conflicts_about(pitch) if row.person_id in would_sign]
 
 
 def _pitched(pitch: Pitch) -> Step:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,13 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 from allocations import projects as decisions
 from allocations import queries, rules
 from allocations.days import day_of, plus_days, start_of
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import Person, Project
 from allocations.queries.standing import standings_of, with_gpus
 from portal.forms import EndProjectForm, LeadForm, MemberForm, ResumeForm, TermsForm, WindDownForm
 from portal.pages import newest_first
-from portal.problems import refuse
+from portal.views.acting import refused
 from portal.views.people import members_of
 
 RECENT_ROWS = 8
@@ -105,16 +103,10 @@ def _answer(
     """What the three decisions about a project share: may you, is it whole, do it; else the page as it was typed."""
     row = get_object_or_404(queries.projects_visible_to(request.user), slug=slug)
     rules.require(request.user, action, row)
-    status = 422
-    if form.is_valid():
-        try:
-            messages.success(request, decide(row))
-            return redirect("project", slug)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row.refresh_from_db()
+    status = refused(request, form, lambda: decide(row))
+    if status is None:
+        return redirect("project", slug)
+    row.refresh_from_db()
     return render(request, "projects/detail.html", _page(request, row, **{name: form}), status=status)
 
 

@@ -1,46 +1,40 @@
 """The queue of a signer: one pitch fills the screen, four facts and the answers, the next one at once."""
 
 from datetime import timedelta
-from math import ceil
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from allocations import pitches as decisions
 from allocations import queries, recusals
-from allocations.errors import AllocationsError, BadTerms, NotAllowed
+from allocations.errors import BadTerms
 from allocations.models import Pitch, Role, SignOff
 from allocations.models.terms import Terms
-from allocations.queries.standing import standings_of
-from inventory.models import GpuModel
-from portal.earlier import earlier_of, revised_of
 from portal.forms import SignOffForm
 from portal.outlook import outlook_of_pitch
 from portal.outlook.displaced import displaced_by_pitch
 from portal.pages import KEY_DIGITS, LARGEST_KEY
-from portal.problems import refuse
 from portal.results_shown import results_shown
-from portal.views.pitch_story import story_of
+from portal.views.acting import INVALID, refused
+from portal.views.queue_page import QUEUE_ROWS, other_models, show_queue, signable
 
 VERDICTS = {
     SignOffForm.CHANGES: SignOff.Verdict.CHANGES,
     SignOffForm.DECLINE: SignOff.Verdict.DECLINE,
     SignOffForm.WAITLIST: SignOff.Verdict.WAITLIST,
 }
-QUEUE_ROWS = 50  # nobody decides more in one sitting; the rest comes up as these go
 PAST_ROWS = 5
+LATER_ROWS = 10  # a look ahead, not a list to work through
 
 
 @login_required
@@ -54,13 +48,24 @@ def queue(request: HttpRequest) -> HttpResponse:
 @require_safe
 def queue_item(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One pitch of the queue, opened; one that waits for somebody else is shown on its own page."""
-    waiting = list(_signable(request)[:QUEUE_ROWS])
+    waiting = list(signable(request)[:QUEUE_ROWS])
     row = next((pitch for pitch in waiting if pitch.public_id == public_id), None)
-    row = row or _signable(request).filter(public_id=public_id).first()
+    row = row or signable(request).filter(public_id=public_id).first()
     if row is None:
         get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
         return redirect("pitch", public_id)
     return show_queue(request, row, waiting=waiting)
+
+
+@login_required
+@require_safe
+def queue_coming(request: HttpRequest) -> HttpResponse:
+    """What the person will be asked to sign once others have, and which projects it has declared a conflict with."""
+    context = {
+        "later": queries.coming_to(request.user)[:LATER_ROWS],
+        "conflicts": queries.conflicts_now().filter(person=request.user).select_related("project"),
+    }
+    return _part(request, "queue/coming.html", "#coming", context)
 
 
 @login_required
@@ -76,8 +81,12 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "alike": queries.look_alikes(title=row.title, why=row.why, project=row.project, person=request.user, but=row),
         **results_shown(row),
     }
-    part = "#history" if request.htmx else ""  # type: ignore[attr-defined]
-    response = render(request, f"queue/history.html{part}", context)
+    return _part(request, "queue/history.html", "#history", context)
+
+
+def _part(request: HttpRequest, page: str, part: str, context: dict[str, Any]) -> HttpResponse:
+    """The part of the page that a script asks for, or the whole page."""
+    response = render(request, f"{page}{part if request.htmx else ''}", context)  # type: ignore[attr-defined]
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -86,15 +95,12 @@ def queue_history(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_safe
 def queue_terms(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The rest of what an approver may put on the table: another model, other days."""
-    row = get_object_or_404(_signable(request), public_id=public_id)
+    row = get_object_or_404(signable(request), public_id=public_id)
     context = {
-        "item": row, "terms": row.terms, "answer": "", "form": SignOffForm(), "choices": _other_models(row),
+        "item": row, "terms": row.terms, "answer": "", "form": SignOffForm(), "choices": other_models(row),
         "mandates": queries.mandates_to_sign(queries.load_signatures(row), request.user),
     }  # fmt: skip
-    part = "#fields" if request.htmx else ""  # type: ignore[attr-defined]
-    response = render(request, f"queue/terms.html{part}", context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return _part(request, "queue/terms.html", "#fields", context)
 
 
 @login_required
@@ -103,35 +109,33 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The person's answer stands; the next pitch is on the screen. A refusal keeps what was typed."""
     row = get_object_or_404(queries.pitches_visible_to(request.user), public_id=public_id)
     form = SignOffForm(request.POST)
-    status = 422
-    if form.is_valid():
-        try:
-            signed = _sign(request, row, form)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            if not isinstance(refusal, BadTerms):
-                row.refresh_from_db()
-        else:
-            messages.success(request, _told(row, form.cleaned_data["answer"]))
-            if form.cleaned_data["answer"] == SignOffForm.LESS:
-                _warn_of_misfit(request, row)
-            return _next(request, signed)
+    given: list[SignOff] = []
+
+    def answer() -> str:
+        given.extend(_sign(request, row, form))
+        return _told(row, form.cleaned_data["answer"])
+
+    status = refused(request, form, answer)
+    if status is None:
+        if form.cleaned_data["answer"] == SignOffForm.LESS:
+            _warn_of_misfit(request, row)
+        return _next(request, next(iter(given), None))
+    if status != INVALID:
+        row.refresh_from_db()
     if queries.mandates_to_sign(row, request.user):
         return show_queue(request, row, form=form, status=status)
     return _gone(request, form, status)
 
 
-def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> SignOff | None:
-    """The answer that stands now; None where the person stepped aside, which nothing takes back."""
+def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> list[SignOff]:
+    """The answer that stands now; none where the person stepped aside, which nothing takes back."""
     typed = form.cleaned_data
     if typed["answer"] == SignOffForm.LESS and typed["round"] == row.round:
         _require_other_terms(row, form)
     if typed["answer"] == SignOffForm.RECUSE:
         recusals.recuse(pitch=row, by=request.user, reason=typed["reason"])
-        return None
-    return decisions.sign_off(
+        return []
+    signed = decisions.sign_off(
         pitch=row,
         by=request.user,
         role=get_object_or_404(Role, slug=typed["role"]),
@@ -140,6 +144,7 @@ def _sign(request: HttpRequest, row: Pitch, form: SignOffForm) -> SignOff | None
         reason=typed["reason"],
         **form.said,
     )
+    return [signed]
 
 
 def _require_other_terms(row: Pitch, form: SignOffForm) -> None:
@@ -191,32 +196,6 @@ def _gone(request: HttpRequest, form: SignOffForm, status: int) -> HttpResponse:
     return show_queue(request, None, status=status)
 
 
-def show_queue(
-    request: HttpRequest,
-    row: Pitch | None,
-    *,
-    waiting: list[Pitch] | None = None,
-    form: SignOffForm | None = None,
-    signed: SignOff | None = None,
-    address: str = "",
-    status: int = 200,
-) -> HttpResponse:
-    """The queue with `row` opened (None: the first), `signed` for some seconds to be undone, under a new `address`."""
-    with queries.one_look():  # nothing is written from here on
-        rows = list(_signable(request)[:QUEUE_ROWS]) if waiting is None else waiting
-        own = next((pitch for pitch in rows if row and pitch.pk == row.pk), row)
-        response = _drawn(request, own, rows, form, signed, status)
-    if address and request.htmx:  # type: ignore[attr-defined]
-        response.headers["HX-Push-Url"] = address
-    return response
-
-
-def _signable(request: HttpRequest) -> QuerySet[Pitch]:
-    """The person's queue and waitlists, each annotated `is_own_project`: the person works there, too."""
-    own = queries.projects_with(request.user, "view_project").filter(pk=OuterRef("project"))
-    return queries.signable_by(request.user).annotate(is_own_project=Exists(own.order_by()))
-
-
 def _undoable(request: HttpRequest) -> SignOff | None:
     """The person's own answer that the address names, while it can still be undone."""
     named = request.GET.get("undo", "")
@@ -225,64 +204,3 @@ def _undoable(request: HttpRequest) -> SignOff | None:
     since = timezone.now() - timedelta(seconds=settings.UNDO_S)
     own = SignOff.objects.filter(person=request.user, at__gt=since)
     return own.select_related("pitch").filter(pk=min(int(named), LARGEST_KEY)).first()
-
-
-def _drawn(
-    request: HttpRequest,
-    row: Pitch | None,
-    rows: list[Pitch],
-    form: SignOffForm | None,
-    signed: SignOff | None,
-    status: int,
-) -> HttpResponse:
-    # What is on a waitlist waits for nobody: it is opened by a person, not by the end of the queue.
-    row = row or next((pitch for pitch in rows if pitch.state == Pitch.State.SUBMITTED), None)
-    context: dict[str, Any] = {
-        "waiting": [pitch for pitch in rows if pitch.state == Pitch.State.SUBMITTED],
-        "waitlist": [pitch for pitch in rows if pitch.state == Pitch.State.WAITLISTED],
-        "item": row,
-        "undo": _undo_of(signed),
-    }
-    if row is not None:
-        queries.load_signatures(row)
-        context |= _facts(request, row) | {"form": form or SignOffForm()}
-        keys = [pitch.pk for pitch in rows]
-        place = keys.index(row.pk) if row.pk in keys else 0
-        context |= {
-            "next_item": rows[place + 1] if place + 1 < len(rows) else None,
-            "previous_item": rows[place - 1] if place > 0 else None,
-            "place": place + 1,
-        }
-    # A browser that goes back asks with htmx's header, too, and wants the whole page.
-    is_part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
-    context["is_part"] = is_part
-    response = render(request, f"queue/list.html{'#queue' if is_part else ''}", context, status=status)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
-
-
-def _undo_of(signed: SignOff | None) -> dict[str, Any] | None:
-    if signed is None:
-        return None
-    left_s = settings.UNDO_S - (timezone.now() - signed.at).total_seconds()
-    return {"sign_off": signed, "left_s": ceil(left_s)} if left_s > 0 else None
-
-
-def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
-    """What an executive needs for one pitch; why the ask does not fit, where it does not."""
-    return {
-        "mandates": queries.mandates_to_sign(row, request.user),
-        "story": story_of(row, grant=None),
-        "outlook": outlook_of_pitch(row),
-        "earlier": earlier_of(row, request.user),
-        "revised": revised_of(row),
-        "choices": SimpleLazyObject(lambda: _other_models(row)),
-        "record": standings_of([row.project])[row.project_id],
-    }
-
-
-def _other_models(row: Pitch) -> list[dict[str, Any]]:
-    """The models that an approver may name in place of the one on the table, with what would do of each."""
-    named = {each.model_id: each.gpus for each in row.alternatives.all()}
-    rows = GpuModel.objects.exclude(pk=row.terms.model.pk).order_by("name")
-    return [{"model": each, "gpus": named.get(each.pk)} for each in rows]

@@ -128,7 +128,7 @@ def test_only_whose_turn_it_is_steps_aside(world):
 def test_stepping_aside_and_signing_at_once_is_one_of_the_two(world, monkeypatch):
     pitch = submit(world)
     window = Window()
-    monkeypatch.setattr(recusals, "lock_row", window.after(recusals.lock_row))
+    monkeypatch.setattr(recusals.aside, "lock_row", window.after(recusals.aside.lock_row))
     monkeypatch.setattr(turns, "require_turn", window.after(turns.require_turn))
 
     outcomes = at_once(

@@ -52,6 +52,7 @@ DOORS = {
     "sign_loan": ("renewal", {"ceo", "ceo-applications"}),
     "withdraw_loan": ("loan", {"ops", "applied-lead"}),
     "return_loan": ("loan", {"ops", "applied-lead"}),
+    "declare_conflict": ("chief", {"chief-scientist", "admin"}),
     "create_project": ("", {"ops", "admin"}),
     "back_date": ("", {"ops"}),
     "see_deputies": ("", DECIDERS | {"admin"}),
@@ -89,6 +90,7 @@ def rows(lab):
         "change": change,
         "division": lab.research,
         "exception": exception,
+        "chief": lab.chief,
         "pair": (lab.project, lab.applied_project),
         "loan": Loan.objects.create(**two, **terms),
         "renewal": renewal,
@@ -126,6 +128,7 @@ def test_a_superuser_without_a_role_administers_and_no_more(lab, rows):
         "hand_over_pitch",
         "see_deputies",
         "set_deputy",
+        "declare_conflict",
     }
 
 

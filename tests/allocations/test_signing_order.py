@@ -1,8 +1,11 @@
 """An order of signers: whose turn it is, who is told when, and that nobody signs before the ones that come first."""
 
-import pytest
+from datetime import timedelta
 
-from allocations import queries
+import pytest
+from django.utils import timezone
+
+from allocations import queries, recusals
 from allocations.errors import WrongState
 from allocations.models import PolicyRole, SignOff
 from tests.allocations.acts import approve, decline, submit, told
@@ -50,3 +53,28 @@ def test_other_terms_of_a_later_one_go_back_to_the_first(world, ordered):
     assert list(queries.queue_of(world.head)) == [ordered]
     approve(world, ordered, world.head, "research-head")
     assert (ordered.state, ordered.offered_gpus) == ("granted", 16)
+
+
+def test_what_comes_later_is_seen_with_what_is_ahead_and_told_to_nobody(world, ordered):
+    coming = [(pitch.title, pitch.ahead) for pitch in queries.coming_to(world.chief)]
+
+    assert coming == [(ordered.title, ["Research head"])]
+    assert list(queries.coming_to(world.head)) == []
+    assert "chief-scientist" not in told("pitch.submitted")
+    approve(world, ordered, world.head, "research-head")
+    assert list(queries.coming_to(world.chief)) == []
+
+
+def test_nothing_comes_to_whom_it_is_barred_from(world, ordered):
+    recusals.declare_conflict(person=world.chief, project=world.project, by=world.chief, reason="My sister.")
+
+    assert list(queries.coming_to(world.chief)) == []
+
+
+def test_what_is_overdue_stands_first_and_says_since_when(world):
+    first, second = submit(world, gpus=8), submit(world, gpus=8)
+    since = timezone.now() - timedelta(days=1)
+    second.needed_roles.filter(role=world.role("chief-scientist")).update(due_at=since)
+
+    assert [(row, row.overdue_since) for row in queries.queue_of(world.chief)] == [(second, since), (first, None)]
+    assert [(row, row.overdue_since) for row in queries.queue_of(world.head)] == [(first, None), (second, None)]

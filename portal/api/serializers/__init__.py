@@ -1,5 +1,6 @@
 """What goes out of the API (`...Out`) and what comes in (`...In`); none of them writes anything."""
 
+from portal.api.serializers.conflicts import ConflictIn, ConflictOut
 from portal.api.serializers.decisions import (
     EndGrantIn,
     GrantOut,
@@ -51,6 +52,8 @@ __all__ = [
     "ChangeIn",
     "ChangeOut",
     "CommitIn",
+    "ConflictIn",
+    "ConflictOut",
     "CordonIn",
     "DeclineOfferIn",
     "EndGrantIn",

@@ -1,5 +1,6 @@
 """The nouns of the API: read-only viewsets, and actions over the services that the pages call."""
 
+from portal.api.viewsets.conflicts import Conflicts
 from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Splits
 from portal.api.viewsets.facts import Events, GpuModels, Gpus, Modes, Nodes
 from portal.api.viewsets.lending import Changes, Exceptions, Loans
@@ -8,6 +9,7 @@ from portal.api.viewsets.scenarios import Scenarios
 
 __all__ = [
     "Changes",
+    "Conflicts",
     "Events",
     "Exceptions",
     "GpuModels",

@@ -7,7 +7,8 @@ from allocations import queries, rules
 from allocations.errors import BadTerms, NotAllowed, Stale, WrongState
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import Person, Pitch, Recusal, Role
-from allocations.notify import tell
+from allocations.notify import page, tell
+from allocations.recusals.held import alarm_if_held
 from inventory import trail
 
 
@@ -36,9 +37,7 @@ def recuse(*, pitch: Pitch, by: Person, reason: str) -> Recusal:
         raise BadTerms(_("Say why: those who sign instead read it."), field="reason")
     recusal = Recusal.objects.create(pitch=pitch, person=by, reason=reason.strip(), at=timezone.now())
     _tell_the_others(pitch, by, roles, reason)
-    lacking = queries.role_nobody_is_left_for(pitch)
-    if lacking:
-        _alarm(pitch, by, lacking)
+    alarm_if_held(pitch, by)
     return recusal
 
 
@@ -50,19 +49,7 @@ def _tell_the_others(pitch: Pitch, by: Person, roles: list[Role], reason: str) -
         queries.signers_of(pitch, roles),
         _("%(person)s stepped aside: %(title)s") % words,
         _("%(person)s does not sign this pitch: %(reason)s") % words,
-        f"/queue/{pitch.public_id}/",
-    )
-
-
-def _alarm(pitch: Pitch, by: Person, lacking: Role) -> None:
-    event = trail.record("pitch.held", pitch, by=by, role=lacking.slug)
-    words = {"title": pitch.title, "role": lacking.name}
-    tell(
-        event,
-        queries.people_with(Role.Power.ADMINISTER),
-        _("Held: %(title)s") % words,
-        _("Nobody is left to sign as %(role)s. Give the role to somebody: until then the pitch waits.") % words,
-        f"/pitches/{pitch.public_id}/",
+        page("queue", pitch.public_id),
     )
 
 

@@ -1,0 +1,5 @@
+"""The administration of people, roles, policies and divisions; decisions, plans and messages are only shown."""
+
+from allocations.admin import decisions, notices, people, policies
+
+__all__ = ["decisions", "notices", "people", "policies"]
