@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -112,7 +112,8 @@ class Timeline:
 
     def minimum(self, start: datetime, end: datetime | None) -> int:
         """The smallest number in [start, end). Raises ValueError when that covers no instant."""
-        return min(step.gpus for step in self.steps(start, end))
+        first, last = self._between(start, end)
+        return min([self._value(first), *(gpus for _at, gpus in self.changes[first:last])])
 
     def steps(self, start: datetime, end: datetime | None) -> list[Step]:
         """The constant pieces of [start, end), in order, cut at both ends.
@@ -120,12 +121,7 @@ class Timeline:
         Raises ValueError when that covers no instant.
         """
         start, end = instant(start), None if end is None else instant(end)
-        if end is not None and end <= start:
-            raise ValueError(f"no instant lies between {start} and {end}")
-        first = bisect_right(self.changes, start, key=itemgetter(0))
-        last = len(self.changes)
-        while end is not None and last > first and self.changes[last - 1][0] >= end:
-            last -= 1
+        first, last = self._between(start, end)
         edges = [start, *(at for at, _ in self.changes[first:last])]
         return [
             Step(begins, ends, self._value(first + index))
@@ -151,6 +147,14 @@ class Timeline:
 
     def __sub__(self, other: Timeline) -> Timeline:
         return self.combine(other, sub)
+
+    def _between(self, start: datetime, end: datetime | None) -> tuple[int, int]:
+        """The run of changes after `start` and before `end`. Raises ValueError when no instant lies between them."""
+        start, end = instant(start), None if end is None else instant(end)
+        if end is not None and end <= start:
+            raise ValueError(f"no instant lies between {start} and {end}")
+        first = bisect_right(self.changes, start, key=itemgetter(0))
+        return first, len(self.changes) if end is None else bisect_left(self.changes, end, first, key=itemgetter(0))
 
     def _value(self, index: int) -> int:
         return self.changes[index - 1][1] if index else self.base
