@@ -19,8 +19,11 @@ def weighted(gpus: Mapping[str, int], weights: Weights) -> Decimal:
 
 
 def unit_of(models: Iterable[str], weights: Weights) -> str:
-    """The model that counts 1, by which a total is told: one that was given 1 before one given nothing; "": none is."""
-    ones = [model for model in models if weights.get(model, ONE) == ONE]
+    """The model that counts 1, by which a total is told: one that was given 1 before one given nothing.
+
+    "" where none counts 1, or all do because nothing was given.
+    """
+    ones = [model for model in models if weights.get(model, ONE) == ONE] if weights else []
     return min(ones, key=lambda model: model not in weights, default="")
 
 

@@ -145,7 +145,7 @@ from allocations.queries.splitting import (
     preview_for,
 )
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
-from allocations.queries.totals import DivisionTotal, Totals, held_by_division, totals_of, weights_of
+from allocations.queries.totals import DivisionTotal, Totals, held_by_division, measure_in_force, totals_of, weights_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
@@ -227,6 +227,7 @@ __all__ = [
     "mandates_for",
     "mandates_of",
     "mandates_to_sign",
+    "measure_in_force",
     "need_of",
     "needed_by",
     "needs",

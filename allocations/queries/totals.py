@@ -6,11 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Count, prefetch_related_objects
+from django.utils import timezone
 
 from allocations.capacity import Weights, clear_from, unit_of, weighted, worst_of
 from allocations.models import Division, Holding, Split
-from allocations.queries.promises import DivisionCapacity, ModelCapacity
+from allocations.queries.look import once_a_look
+from allocations.queries.promises import DivisionCapacity, ModelCapacity, effective_split
 from allocations.queries.standing import STANDS
+from inventory.models import GpuModel
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class Totals:
 
     @property
     def is_of_several(self) -> bool:
-        """Whether it sums over anything: several models, or one that counts other than 1."""
-        return len(self.without_weight) + len(self.weights) > 1 or not self.unit
+        """Whether it sums over more than one model."""
+        return len(self.without_weight) + len(self.weights) > 1
 
 
 def weights_of(split: Split | None) -> dict[str, Decimal]:
@@ -53,6 +56,21 @@ def weights_of(split: Split | None) -> dict[str, Decimal]:
         return {}
     prefetch_related_objects([split], "weights__model")
     return {row.model.name: row.weight for row in split.weights.all()}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How totals over models are counted: by these weights, in GPUs of `unit`."""
+
+    weights: Weights
+    unit: str
+
+
+@once_a_look
+def measure_in_force() -> Measure:
+    """By the split that is in force now."""
+    weights = weights_of(effective_split(timezone.now()))
+    return Measure(weights, unit_of(GpuModel.objects.order_by("name").values_list("name", flat=True), weights))
 
 
 def totals_of(

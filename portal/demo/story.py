@@ -149,7 +149,8 @@ def _split(percents: dict[str, int], starts_days_ago: float, reason: str, signer
     by = _person("ceo")
     starts_at = timezone.now() + timedelta(days=_days_until(starts_days_ago))
     lines = {"": {division: Decimal(percent) for division, percent in percents.items()}}
-    split = splits.propose_split(by=by, starts_at=starts_at, percents=lines, reason=reason)
+    weights = {"A100": Decimal("0.4"), "H200": Decimal("1.2")}  # in H100, by what a training run gains
+    split = splits.propose_split(by=by, starts_at=starts_at, percents=lines, weights=weights, reason=reason)
     for login in signers:
         splits.sign_split(split=split, by=_person(login))
     return split

@@ -343,13 +343,13 @@ def split_bar(parts: Sequence[Mapping[str, Any]], total: int) -> SafeString:
 
 
 @register.simple_tag
-def percent_input(cell: BoundField) -> SafeString:
-    """A percent to type into a table; its label is for those who cannot see the table."""
+def percent_input(cell: BoundField, empty: object = None) -> SafeString:
+    """A number to type into a table, `empty` says what none means; its label is for those who see no table."""
     shown = cell.as_widget(
         attrs={
             "class": "form-control is-invalid" if cell.errors else "form-control",
             "aria-label": cell.label,
-            "placeholder": "" if cell.field.required else _("as all"),
+            "placeholder": "" if cell.field.required else str(empty or _("as all")),
         }
     )
     errors = format_html_join("", '<div class="field-error">{}</div>', ((error,) for error in cell.errors))

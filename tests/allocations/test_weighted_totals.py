@@ -70,7 +70,7 @@ class TestTheUnit:
             ({"H100": "1", "A100": "0.4", "H200": "1.6"}, "H100"),
             ({"A100": "0.4"}, "B200"),  # one given nothing counts 1
             ({"B200": "2", "A100": "0.4", "H100": "1.1", "H200": "3"}, ""),
-            ({}, "A100"),
+            ({}, ""),  # a plain count of GPUs
         ],
     )
     def test_it_is_the_model_that_counts_one(self, weights, unit):

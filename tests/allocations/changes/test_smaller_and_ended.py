@@ -6,9 +6,9 @@ import pytest
 
 from allocations import changes, grants, planner, queries
 from allocations.errors import BadTerms, NotAllowed, OverShare, Stale
-from allocations.models import GrantChange, GrantSize, Pitch
+from allocations.models import GrantChange, GrantSize, Pitch, Split
 from allocations.queries.record import record_of_project
-from inventory.models import Event
+from inventory.models import Event, UsageDay
 from tests import factories
 from tests.allocations.acts import submit, told, verbs
 from tests.allocations.changes.acts import ask, both_sign, policy, sign
@@ -160,6 +160,22 @@ class TestThePast:
 
         assert list(GrantSize.objects.values_list("grant", "gpus", "until")) == [(sixteen.pk, 16, noon + 5 * DAY)]
         assert self.hours(world) == 24 * (16 * 5 + 8 * 9)
+
+    def test_hours_of_several_models_count_by_the_weights_in_force(self, world, sixteen, noon, time_machine):
+        a100 = factories.model("A100")
+        Split.objects.get().weights.create(model=a100, weight="0.5")
+        pitch = factories.pitch(
+            world.project, state=Pitch.State.GRANTED, decided_by=world.chief, decided_at=noon, model=a100
+        )
+        factories.grant(world.project, gpus=10, model=a100, pitch=pitch, starts_at=noon, ends_at=noon + 14 * DAY)
+        card = factories.fleet(a100, gpus=1)[0]
+        UsageDay.objects.create(on=noon.date(), gpu=card, holder=world.project.slug, busy_s=7200, idle_s=3600)
+        time_machine.move_to(noon + 2 * DAY, tick=False)
+
+        record = record_of_project(world.project)
+
+        assert (record.promised_hours, record.unit) == (48 * (16 + 5), "H100")
+        assert (record.busy_hours, record.held_hours, record.busy_pct) == (1, 1, 100)
 
     @pytest.mark.parametrize("clock_days", [6, 9])
     def test_a_clock_that_runs_late_writes_the_instant_that_was_signed(
