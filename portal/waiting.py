@@ -41,6 +41,7 @@ def waiting_for(person: Person, projects: list[Project]) -> list[Waiting]:
         *(_loans(person) if leads else []),
         *(_renewals(person) if signs else []),
         *_results(person),
+        *(_idle(person) if projects else []),
         *(_release(project) for project in projects if _must_release(project, person)),
         *_needs(person),
     ]
@@ -97,6 +98,20 @@ def _own_pitch(pitch: Pitch) -> Waiting:
     due = pitch.answer_due_at if pitch.state == Pitch.State.OFFERED else None
     address = reverse(page, args=[pitch.public_id])
     return Waiting(pitch.title, note % {"project": pitch.project}, address, button, since, due)
+
+
+def _idle(person: Person) -> list[Waiting]:
+    return [
+        Waiting(
+            text=ngettext("%(n)s idle GPU", "%(n)s idle GPUs", case.gpus) % {"n": case.gpus},
+            note=_("%(model)s of %(project)s, no work shown")
+            % {"model": case.grant.model, "project": case.grant.project},
+            address=reverse("idle_case", args=[case.public_id]),
+            button=_("Keep or give back"),
+            since=case.idle_since,
+        )
+        for case in queries.cases_to_answer(person)[:WAITING_ROWS]
+    ]
 
 
 def _must_release(project: Project, person: Person) -> bool:

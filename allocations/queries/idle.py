@@ -105,16 +105,20 @@ def quiet_projects(now: datetime) -> set[int]:
     return set(IdlePhase.objects.filter(starts_at__lte=now, ends_at__gt=now).values_list("project_id", flat=True))
 
 
-def open_cases() -> QuerySet[IdleCase]:
-    """Every case that is not over, with its grant at hand."""
-    return IdleCase.objects.filter(state__in=IdleCase.OPEN).select_related(
+def _with_grants(rows: QuerySet[IdleCase]) -> QuerySet[IdleCase]:
+    return rows.select_related(
         "grant__project__lead", "grant__project__division", "grant__model", "grant__pitch__pitcher", "kept_by"
     )
 
 
+def open_cases() -> QuerySet[IdleCase]:
+    """Every case that is not over, with its grant at hand."""
+    return _with_grants(IdleCase.objects.filter(state__in=IdleCase.OPEN))
+
+
 def cases_visible_to(person: Person) -> QuerySet[IdleCase]:
-    """Open cases of the projects in which the person works; of every project for who sees all of them."""
-    return open_cases().filter(grant__project__in=projects_visible_to(person))
+    """Every case, open or over, of the projects that the person sees."""
+    return _with_grants(IdleCase.objects.filter(grant__project__in=projects_visible_to(person)))
 
 
 def cases_to_answer(person: Person) -> QuerySet[IdleCase]:

@@ -11,6 +11,7 @@ from portal.forms.grants import (
     ResultForm,
     SignChangeForm,
 )
+from portal.forms.idle import KeepForm, PhaseForm
 from portal.forms.lending import AnswerLoanForm, ExceptionForm, LoanForm
 from portal.forms.people import LeadForm, LetGoForm, MemberForm
 from portal.forms.pitches import EmergencyForm, PitchForm, ReasonForm
@@ -32,11 +33,13 @@ __all__ = [
     "EndProjectForm",
     "ExceptionForm",
     "ExtensionForm",
+    "KeepForm",
     "LeadForm",
     "LetGoForm",
     "LoanForm",
     "MemberForm",
     "OfferAnswerForm",
+    "PhaseForm",
     "PitchForm",
     "RankForm",
     "ReasonForm",

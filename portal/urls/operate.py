@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from portal.views import enrolment, fleet, live, modes, nodes, plans, reshuffle, trail
+from portal.views import enrolment, fleet, idle, live, modes, nodes, plans, reshuffle, trail
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("reshuffle/", reshuffle.reshuffle, name="reshuffle"),
@@ -12,6 +12,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plans/<uuid:public_id>/", plans.plan, name="plan"),
     path("plans/<uuid:public_id>/commit/", plans.plan_commit, name="plan_commit"),
     path("plans/<uuid:public_id>/undo/", plans.plan_undo, name="plan_undo"),
+    path("idle/", idle.cases, name="idle"),
+    path("idle/<uuid:public_id>/", idle.case, name="idle_case"),
+    path("idle/<uuid:public_id>/keep/", idle.case_keep, name="idle_keep"),
+    path("projects/<slug:slug>/quiet/", idle.phases, name="idle_phases"),
+    path("projects/<slug:slug>/quiet/declare/", idle.phase_declare, name="idle_phase_declare"),
+    path("projects/<slug:slug>/quiet/<uuid:public_id>/end/", idle.phase_end, name="idle_phase_end"),
     path("fleet/", fleet.fleet, name="fleet"),
     path("fleet/tiles.json", fleet.fleet_tiles, name="fleet_tiles"),
     path("nodes/<str:name>/", nodes.node, name="node"),

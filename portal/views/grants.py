@@ -87,6 +87,8 @@ def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
         "moves": moves,
         "changes": changes,
         "late_gpu_days": queries.late_gpu_days([row], at=now)[row.pk],
+        "idle_case": queries.open_cases().filter(grant=row).first(),
+        "ladder": queries.ladders([row.project])[row.project_id],
         "check": ResultCheck.objects.filter(grant=row).select_related("answered_by").first(),
         "may_answer_result": rules.can(person, "answer_result", row),
         "may_extend": may_ask and "extend" not in asked and rules.can(person, "ask_extension", row),

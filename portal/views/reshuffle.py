@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from allocations import queries, rules
-from allocations.models import Grant, Move, Person, Plan
+from allocations.models import Grant, IdleCase, Move, Person, Plan
 from allocations.queries import donors
 from allocations.queries import lanes as live_moves
 from portal import why
@@ -30,7 +30,7 @@ PROPOSALS_SHOWN = 6
 RECENT_SHOWN = 8
 COMING_WITHIN = timedelta(days=14)
 COMING_SHOWN = 20
-PARTS = frozenset({"needs", "donors", "proposals", "lanes", "troubles", "recent"})
+PARTS = frozenset({"needs", "donors", "proposals", "lanes", "idle", "troubles", "recent"})
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,11 @@ class Board:
     def lanes(self) -> list[Lane]:
         """One lane a state, in the order in which a move goes through them."""
         return list(self._lanes())
+
+    @cached_property
+    def idle(self) -> list[IdleCase]:
+        """Idle GPUs whose people were asked twice and said nothing, the longest first."""
+        return list(queries.open_cases().filter(state=IdleCase.State.ON_DESK).order_by("idle_since"))
 
     @cached_property
     def failed(self) -> list[live_moves.Group]:
