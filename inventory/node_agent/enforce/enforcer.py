@@ -47,7 +47,7 @@ class Enforcer:
         self._store = OrdersKept(layout.state, on_step)
         self._kept: dict[str, Kept] = self._store.load()
         self._mode: Mode = "observe" if policy.observe_only else self._store.load_mode()
-        self._devices = Devices(layout)
+        self._devices = Devices(layout, steady)
         self._evictions = Evictions(layout.proc, policy.grace_s, on_step)
         self._unwritable = ""
         self._since = faults.Since(clock)

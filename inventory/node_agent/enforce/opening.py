@@ -1,7 +1,6 @@
 """Devices get the access lists that the orders want, and what holds afterwards is proven as the users it is about."""
 
-import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from inventory.node_agent.enforce.passes import Proof
 
 # nvidia-modprobe's repairs come and go within a second of some user's CUDA start; people look at pages.
 CHANGE_SHOWN_S = 600
+PROVE_EVERY_S = 60
 LOCAL_USERS = Path("/etc/passwd")
 FIRST_UID_OF_PEOPLE, LAST_UID_OF_PEOPLE = 1000, 60_000
 
@@ -38,8 +38,9 @@ def wanted_users(
 class Devices:
     """The access lists of this node's devices, and what others did to them meanwhile."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
+    def __init__(self, layout: Layout, steady: Callable[[], float]) -> None:
+        self._layout, self._steady = layout, steady
+        self._proven: tuple[object, float, dict[Path, Proof]] = None, 0.0, {}
         # Device -> its inode and the list that we gave it; and when somebody else was seen to have changed it.
         self._given: dict[Path, tuple[tuple[int, int], AccessList]] = {}
         self._changed: dict[Path, tuple[float, str]] = {}
@@ -57,7 +58,7 @@ class Devices:
 
     def changes(self, nodes: Iterable[DeviceNode]) -> list[str]:
         """What somebody else lately did to these devices and was put right."""
-        now = time.monotonic()
+        now = self._steady()
         return [
             text
             for node in nodes
@@ -67,14 +68,20 @@ class Devices:
 
     def prove(self, nodes: Iterable[DeviceNode], wanted: Mapping[Path, frozenset[int]]) -> dict[Path, Proof]:
         """Each device's list as read back, and who is let in by it, asked as all users it is about and strangers."""
-        found = {node.path: node for node in nodes}
-        uids = {NOBODY, *_a_local_user()}.union(*wanted.values())
-        answers = access_of(uids, {path: node.permission for path, node in found.items()})
-        proofs = {}
-        for path, node in found.items():
+        read = {}
+        for node in nodes:
             with suppress(OSError):
-                access = read_list(path)
-                proofs[path] = Proof(node.inode, access, differences(answers, path, wanted[path]))
+                read[node.path] = node.inode, node.permission, read_list(node.path)
+        asked, (known, at, proofs) = (read, wanted), self._proven
+        # Groups may change under an access list that does not.
+        if known != asked or self._steady() - at >= PROVE_EVERY_S:
+            uids = {NOBODY, *_a_local_user()}.union(*wanted.values())
+            answers = access_of(uids, {path: permission for path, (_inode, permission, _access) in read.items()})
+            proofs = {
+                path: Proof(inode, access, differences(answers, path, wanted[path]))
+                for path, (inode, _permission, access) in read.items()
+            }
+            self._proven = asked, self._steady(), proofs
         return proofs
 
     def hold_capabilities(self) -> None:
@@ -88,7 +95,7 @@ class Devices:
         now = read_list(node.path)
         if now != access:
             if self._given.get(node.path) == (node.inode, access):
-                self._changed[node.path] = time.monotonic(), f"{node.path} was {now}, put right to {access}"
+                self._changed[node.path] = self._steady(), f"{node.path} was {now}, put right to {access}"
             write_list(node.path, access)
         self._given[node.path] = node.inode, access
 

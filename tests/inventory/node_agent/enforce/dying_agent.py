@@ -1,7 +1,7 @@
-"""An agent in a process of its own that takes one order, works until it is true, and may be killed on its way there.
+"""An agent in a process of its own that takes one order, and is killed on its way to make it true.
 
-`python -m ... FOLDER STEP TIMES ORDER`: it kills itself with SIGKILL when it reaches STEP for the TIMES-th time; STEP
-"none" lives. The order is in the wire's bytes.
+`python -m ... FOLDER STEP TIMES ORDER`: it kills itself with SIGKILL when it reaches STEP for the TIMES-th time. The order
+is in the wire's bytes.
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from inventory.node_agent.enforce import Enforcer, Layout, Policy, Step
-from inventory.node_agent.protocol import parse_order
+from inventory.node_agent.protocol import Order, parse_order
 from tests.inventory.node_agent.enforce.machine import GPU_0, Clock, node_seen
 
 LIMIT_S = 30
@@ -28,7 +28,11 @@ def main(folder: str, step: str, times: str, body: str) -> None:
 
     root, clock, order = Path(folder), Clock(), parse_order(body.encode())
     layout = Layout(root / "state", root / "dev", Path("/proc"), root / "driver/nvidia")
-    enforcer = Enforcer(layout, Policy(grace_s=5.0), clock=clock, steady=clock, on_step=die_at)
+    work_until_true(Enforcer(layout, Policy(grace_s=5.0), clock=clock, steady=clock, on_step=die_at), clock, order)
+
+
+def work_until_true(enforcer: Enforcer, clock: Clock, order: Order) -> None:
+    """The order was given, and holds."""
     enforcer.ensure(GPU_0, order, node_seen())
     ends_at_s = time.monotonic() + LIMIT_S
     while enforcer.look(node_seen())[0].generation != order.generation:

@@ -135,3 +135,17 @@ def test_a_device_that_is_no_gpus_any_more_is_closed(machine, ada):
     enforcer.reconcile(node_seen(card(GPU_1)))
 
     assert not machine.may_open(ada)
+
+
+def test_what_the_list_does_not_say_is_tested_again_from_time_to_time(machine, ada):
+    enforcer = machine.enforcer()
+    enforcer.ensure(GPU_0, order("apollo", 3, ada), node_seen())
+    machine.layout.devices.chmod(0o700)
+
+    holders = []
+    for later_s in (59, 1):
+        machine.clock.now_s += later_s
+        enforcer.reconcile(node_seen())
+        holders.append(enforcer.look(node_seen())[0].holder)
+
+    assert holders == ["apollo", None]
