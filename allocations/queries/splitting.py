@@ -42,12 +42,14 @@ class PitchShift:
 class DebtPlan:
     """How a debt clears: `endings` are the grants that end by then, the soonest first; `others`: unseen ones.
 
-    `cleared_at`: from when on nothing stands over, if nobody ends anything earlier; None where promises never allow it.
+    `begins_at`: from when on, where it does not stand over at once. `cleared_at`: from when on nothing stands over, if
+    nobody ends anything earlier; None where promises never allow it.
     """
 
     division: Division
     model: GpuModel
     debt_gpus: int
+    begins_at: datetime | None
     cleared_at: datetime | None
     endings: Sequence[Grant]
     others: int
@@ -140,6 +142,16 @@ def _plans(
             and (cleared_at is None or grant.ends_at <= cleared_at)
         ]
         shown = [grant for grant in ending if grant.pk in seen]
-        plan = DebtPlan(effect.division, effect.model, effect.debt_gpus, cleared_at, shown, len(ending) - len(shown))
-        plans.append(plan)
+        first = next((step for step in own.debt.steps(starts_at, None) if step.gpus), None)
+        plans.append(
+            DebtPlan(
+                division=effect.division,
+                model=effect.model,
+                debt_gpus=effect.debt_gpus,
+                begins_at=first.starts_at if first and first.starts_at != starts_at else None,
+                cleared_at=cleared_at,
+                endings=shown,
+                others=len(ending) - len(shown),
+            )
+        )
     return plans

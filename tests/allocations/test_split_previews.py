@@ -57,7 +57,13 @@ class TestDebt:
         factories.split({"": {"research": 32, "applied": 68}}, starts_at=noon - DAY)
         [plan] = queries.debts_of(queries.capacities_of(at=noon), at=noon, person=world.ceo)
 
-        assert (plan.debt_gpus, plan.cleared_at) == (18, march(12))
+        assert (plan.debt_gpus, plan.begins_at, plan.cleared_at) == (18, None, march(12))
+
+    def test_one_that_is_to_come_says_from_when_on(self, world, noon):
+        factories.split({"": {"research": 32, "applied": 68}}, starts_at=march(7))
+        [plan] = queries.debts_of(queries.capacities_of(at=noon), at=noon, person=world.ceo)
+
+        assert (plan.debt_gpus, plan.begins_at, plan.cleared_at) == (18, march(7), march(12))
 
 
 class TestPitches:

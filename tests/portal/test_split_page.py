@@ -160,8 +160,18 @@ def test_a_debt_shows_when_it_clears_and_by_which_ends(lab_with_gpus, page):
 
     text = page("ceo")
 
-    assert "18 over, cleared by itself from" in text
+    assert "18 over</strong>, cleared by itself from" in text
     assert ">-18<" not in text
+
+
+def test_what_is_to_be_over_says_from_which_day_on(lab_with_gpus, page):
+    factories.grant(lab_with_gpus.project, gpus=50)
+    factories.split({"": {"research": 32, "applied": 68}}, starts_at=timezone.now() + 2 * DAY)
+
+    text = page("stranger")
+
+    assert "18 over</strong> from" in text
+    assert "What was promised holds, and nobody loses GPUs by it" in text
 
 
 def test_a_pitch_that_could_begin_later_is_named(lab_with_gpus, page):
