@@ -1,5 +1,6 @@
 """The node's key and certificate: made on the node by openssl, signed by itself, pinned by the portal when it joins."""
 
+import os
 import ssl
 import subprocess
 from hashlib import sha256
@@ -30,7 +31,10 @@ def make_certificate(pem: Path) -> None:
             raise NoCertificate(f"openssl made no certificate: {said.decode(errors='replace').strip()}") from error
         fresh = Path(scratch) / "both"
         fresh.touch(mode=0o600)
-        fresh.write_text(key.read_text() + certificate.read_text())
+        with fresh.open("w") as file:
+            file.write(key.read_text() + certificate.read_text())
+            file.flush()
+            os.fsync(file.fileno())
         fresh.replace(pem)
 
 
