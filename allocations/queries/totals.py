@@ -18,8 +18,9 @@ from inventory.models import GpuModel
 
 @dataclass(frozen=True)
 class DivisionTotal:
-    """A division's numbers of all models together. `over`: what stands above the share, model by model, at the worst.
+    """A division's numbers of all models together.
 
+    `over_now`: what stands above the share, model by model; `over`: as much at the worst from then on;
     `clear_at`: from when on none of that does, if nobody ends anything earlier; None where promises never allow it.
     `before` is the share without the split that is looked at; None where no other one is compared.
     """
@@ -28,6 +29,7 @@ class DivisionTotal:
     before: Decimal | None
     share: Decimal
     promised: Decimal
+    over_now: Decimal
     over: Decimal
     clear_at: datetime | None
     held: Decimal | None = None
@@ -100,6 +102,7 @@ def totals_of(
                 else None,
                 share=weighted({model: _share(each, at) for model, each in own.items()}, weights),
                 promised=weighted({model: each.promised.at(at) for model, each in own.items()}, weights),
+                over_now=weighted({model: each.debt.at(at) for model, each in own.items()}, weights),
                 over=worst_of({model: each.debt for model, each in own.items()}, weights, at, until),
                 clear_at=_clear_at(own, at),
                 held=None if held is None else weighted({m: held.get((slug, m), 0) for m in models}, weights),

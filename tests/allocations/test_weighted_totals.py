@@ -109,8 +109,17 @@ class TestDivisions:
         research, applied = self.totals(split, noon, held=queries.held_by_division()).rows
 
         assert (research.promised, research.held) == (Decimal(64) + Decimal(16), 4)
-        assert (research.over, research.clear_at) == (14 + Decimal("0.4") * 10, noon + 9 * DAY)
+        assert (research.over_now, research.over) == (18, 18)
+        assert research.clear_at == noon + 9 * DAY
         assert (applied.promised, applied.held, applied.over, applied.clear_at) == (0, 0, 0, noon)
+
+    def test_what_is_to_be_over_is_not_over_now(self, world, split, noon):
+        factories.grant(world.project, gpus=60, ends_at=noon + 9 * DAY)
+        factories.split({"": {"research": 50, "applied": 30}}, starts_at=noon + 2 * DAY)
+
+        research = self.totals(split, noon).rows[0]
+
+        assert (research.over_now, research.over, research.clear_at) == (0, 10, noon + 9 * DAY)
 
     def test_a_preview_counts_before_and_after_by_the_weights_proposed(self, world, split, noon):
         percents = {"": {"research": Decimal(50), "applied": Decimal(40)}}
