@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -120,6 +121,13 @@ def roles_by_pk() -> dict[int, Role]:
 def scenarios() -> QuerySet[Scenario]:
     """Saved and not dropped, newest first."""
     return Scenario.objects.filter(dropped_at=None).select_related("by").order_by("-pk")
+
+
+def newest_scenario(public_id: UUID) -> Scenario | None:
+    """The scenario, or what its saver has saved under its name since; None where nobody has one of that name now."""
+    row = scenarios().filter(public_id=public_id).first()
+    old = None if row else Scenario.objects.filter(public_id=public_id).first()
+    return scenarios().filter(by=old.by_id, name=old.name).first() if old else row
 
 
 def promised_grants(division: Division, model: GpuModel, *, start: datetime, end: datetime) -> QuerySet[Grant]:

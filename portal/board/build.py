@@ -62,6 +62,11 @@ class Board:
         return any(each.is_ended for each in self.promises)
 
     @property
+    def left_words(self) -> str:
+        """The same in words: so many left, or over."""
+        return left_of(self.left_gpus, words())
+
+    @property
     def misfits(self) -> list[Row]:
         """Marked ones that would not be kept as they are marked."""
         return [row for row in self.rows if row.is_misfit]

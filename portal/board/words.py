@@ -27,7 +27,7 @@ def words() -> dict[str, str]:
         "more": _("%(rows)s and %(n)s more"),
         "sign": _("You approve %(approve)s and decline %(decline)s."),
         "listed": _("%(n)s for the waitlist."),
-        "misfits": _("%(rows)s would not be decided: it does not fit as marked, %(why)s."),
+        "misfits": _("Over the cap as marked, so not decided: %(rows)s (%(why)s)."),
         "if_ended": _("It would fit once the grants that are left out have ended; today they run."),
         "elsewhere": _("%(model)s: asking ..."),
         "would_do": _("%(model)s, %(n)s would do"),

@@ -122,6 +122,8 @@ def show(
         context = _context(request, marks, suggested=suggested, outcomes=outcomes or [])
         context |= {
             "scenario": scenario,
+            "has_named_another": "scenario" in request.GET
+            and str(scenario and scenario.public_id) != request.GET["scenario"],
             "outcomes": outcomes,
             "undo_s": settings.UNDO_S,
             "can_undo": any(each.sign_off for each in outcomes or []),
@@ -158,12 +160,12 @@ def _misfits(request: HttpRequest, marks: Marks) -> dict[str, str]:
 
 
 def _scenario(request: HttpRequest) -> Scenario | None:
-    """The one that the address names; one that was dropped is as if it was not there."""
+    """The one that the address names, or the newer one of its name; a dropped one is as if it was not there."""
     try:
         wanted = UUID(request.GET.get("scenario", ""))
     except ValueError:
         return None
-    return asked.scenarios().filter(public_id=wanted).first()
+    return asked.newest_scenario(wanted)
 
 
 def _budget_address(typed: Any) -> str:

@@ -218,6 +218,7 @@ def test_a_deputy_works_through_open_items(visit, lab):
         expect(page.locator(".desk-outcome:not(.is-refused)")).to_have_count(2)
         page.goto("/queue/")
         expect(page.locator("main")).to_contain_text("Nothing waits for your signature")
+        page.wait_for_load_state("networkidle")
 
         assert session.complaints == []
     signed = set(SignOff.objects.values_list("person__username", "deputy_for__username"))

@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_named_on_the_button_and_mended_by_one_key(visit, l
             page.keyboard.press("a")
         expect(page.locator("[data-desk-decide]")).to_have_text(re.compile("Decide 4, not #5"))
         expect(page.locator("[data-desk-misfit]")).to_have_text(
-            re.compile("#5 would not be decided: it does not fit as marked, 2 short from .*; 6 fit")
+            re.compile(r"Over the cap as marked, so not decided: #5 \(2 short from .*; 6 fit\)")
         )
         page.keyboard.press(key)
         expect(page.locator("[data-desk-decide]")).to_have_text(re.compile("Decide 5"))

@@ -186,9 +186,7 @@ class TestWhatDoesNotFit:
         page = client.post("/desk/try/", marks(three, taken=[0, 1, 2])).content.decode()
 
         told = re.findall(r"data-desk-misfit>(.*?)</span>", page)
-        assert [line.split(" from ")[0] for line in told] == [
-            "#3 would not be decided: it does not fit as marked, 5 short"
-        ]
+        assert [line.split(" from ")[0] for line in told] == ["Over the cap as marked, so not decided: #3 (5 short"]
 
     def test_less_of_it_fits_and_is_signed(self, client, lab, three):
         client.force_login(lab.chief)

@@ -193,7 +193,7 @@
 
   function showSummary(shown, taken, judged, tightest) {
     const figure = desk.querySelector("[data-desk-left]");
-    figure.textContent = tightest < 0 ? say("over", { n: number(-tightest) }) : number(tightest);
+    figure.textContent = leftSays(tightest);
     figure.classList.toggle("debt", tightest < 0);
     const line = desk.querySelector("[data-desk-summary]");
     if (!line) return;
@@ -263,13 +263,20 @@
     return made;
   }
 
+  // nothing of it says anything: it goes with Escape
+  function closeUntouched(row) {
+    const ask = askOf(row);
+    const isAsBefore = part(row, "start").value === ask.start && part(row, "days").value === String(ask.tableDays);
+    if (isAsBefore && !part(row, "model")?.value && !isOn(row, "waitlist") && !below(row, ".desk-detail")) below(row, ".desk-terms").remove();
+  }
+
   // of the model that is named ("" the one on the table): what would do, else what was asked for
   function usualGpus(row, model) {
     return (data.alternatives[keyOf(row)] || {})[model] || askOf(row).table;
   }
 
   window.allotDesk.board = {
-    usualGpus, rows, keyOf, rowOf, askOf, below, part, isMine, read, refresh, recompute, readOut, mark, openTerms, approveWhatFits,
+    usualGpus, closeUntouched, rows, keyOf, rowOf, askOf, below, part, isMine, read, refresh, recompute, readOut, mark, openTerms, approveWhatFits,
     misfits: () => misfits.map(({ row }) => row),
     word: (name) => data.words[name],
     say,

@@ -120,14 +120,16 @@
       else notYours();
     },
     terms: (row) => {
-      openTerms(row);
-      part(row, "start").focus();
+      const terms = openTerms(row);
+      part(row, "start").focus({ preventScroll: true });
+      terms.scrollIntoView({ block: "nearest" });
     },
     waitlist: (row) => {
       if (!board.isMine(row)) return notYours();
-      openTerms(row);
+      const terms = openTerms(row);
       mark(row, "waitlist", true);
-      part(row, "place").focus();
+      part(row, "place").focus({ preventScroll: true });
+      terms.scrollIntoView({ block: "nearest" });
     },
     open: (row) => {
       const detail = below(row, ".desk-detail");
@@ -206,7 +208,9 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       if (event.target.name.startsWith("rank-")) rankTyped(row);
+      const isUnder = event.target.closest(".desk-terms");
       putCursor(row);
+      if (isUnder && event.key === "Escape") board.closeUntouched(row);
       return;
     }
     if (types) return;
