@@ -41,6 +41,7 @@ LEFT: dict[str, str | Promise] = {
     **SKIPPED,
     "assigned_on": gettext_lazy("moved on by a later plan"),
     "gone": gettext_lazy("lost or retired"),
+    "unknown holder": gettext_lazy("held by somebody who is no project"),
     "grant_full": gettext_lazy("whose grant got another GPU meanwhile"),
 }
 SOURCES: dict[str, str | Promise] = {
@@ -50,6 +51,7 @@ SOURCES: dict[str, str | Promise] = {
     "undo": gettext_lazy("as before"),
     "drift": gettext_lazy("drift"),
     "failed": gettext_lazy("failed move"),
+    "adopted": gettext_lazy("as the node shows"),
     "kept": gettext_lazy("goes on"),
 }
 
@@ -106,6 +108,7 @@ def _counted(why: Mapping[str, Any]) -> list[str]:
         "released_gpus": _("%(gpus)d whose right has ended: back to nobody."),
         "restored_gpus": _("%(gpus)d as they were assigned before."),
         "drifting_gpus": _("%(gpus)d held by another than intended: the intended holder is ordered again."),
+        "adopted_gpus": _("%(gpus)d held by another than intended: that is accepted, and nothing moves."),
         "failed_gpus": _("%(gpus)d whose last move failed: ordered again."),
     }
     return [sentence % {"gpus": why[name]} for name, sentence in sentences.items() if why.get(name)]

@@ -22,6 +22,7 @@ class Plan(models.Model):
         NEED = "need", _("meets a need")
         RELEASE = "release", _("frees what nobody is entitled to")
         REPAIR = "repair", _("puts drift or a failed move right")
+        ADOPT = "adopt", _("accepts what nodes show")
         UNDO = "undo", _("undoes a plan")
 
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from allocations import planner, queries
 from allocations.errors import Stale, Uncovered
-from allocations.models import Grant, Move, Plan, PlanStep
+from allocations.models import Grant, Move, Plan, PlanStep, Project
 from allocations.plans.release import is_due
 from allocations.plans.repair import failed_units
 from allocations.plans.steps import current_assignments
@@ -84,6 +84,18 @@ def _check_repair(plan: Plan, moves: Sequence[PlanStep]) -> None:
     _refuse_changed(moves, lambda step: step.gpu_id not in broken)
 
 
+def _check_adoption(plan: Plan, moves: Sequence[PlanStep]) -> None:
+    """Every node still shows the holder that the plan found there, and no project among them has ended."""
+    shown = {gpu.pk: gpu.reading.holder for gpu in queries.drift()}
+    _refuse_changed(
+        moves,
+        lambda step: (
+            shown.get(step.gpu_id) != step.from_holder
+            or (step.project is not None and step.project.state == Project.State.ENDED)
+        ),
+    )
+
+
 def _check_undo(plan: Plan, moves: Sequence[PlanStep]) -> None:
     """No GPU was lost or retired since."""
     here = facts.units().filter(pk__in=[step.gpu_id for step in moves], lost_at=None)
@@ -95,6 +107,7 @@ _RESTS_ON: Mapping[Plan.Purpose, Callable[[Plan, Sequence[PlanStep]], None]] = {
     Plan.Purpose.NEED: _check_need,
     Plan.Purpose.RELEASE: _check_release,
     Plan.Purpose.REPAIR: _check_repair,
+    Plan.Purpose.ADOPT: _check_adoption,
     Plan.Purpose.UNDO: _check_undo,
 }
 

@@ -10,11 +10,12 @@ from allocations import queries
 from allocations.models import Assignment, Grant, Move, Person, Plan, PlanStep, Project
 from inventory import trail
 
-# Where the planner's reason codes do not reach: why undo, release and repair touch a GPU.
+# Where the planner's reason codes do not reach: why undo, release, repair and adoption touch a GPU.
 UNDO = "undo"
 DRIFT = "drift"
 FAILED = "failed"
 KEPT = "kept"
+ADOPTED = "adopted"
 
 
 @dataclass(frozen=True, slots=True)

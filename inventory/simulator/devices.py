@@ -148,6 +148,8 @@ class Device:
             power_w,
             temperature_c,
             processes,
+            access_revision=self.order.access_revision if self.order.holder == self.holder else 0,
+            ordered_generation=self.order.generation,
         )
 
     def _pids(self) -> list[int]:

@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("reshuffle/needs/<uuid:public_id>/propose/", plans.plan_propose, name="plan_propose"),
     path("reshuffle/release/<slug:slug>/", plans.release_propose, name="release_propose"),
     path("reshuffle/repair/", plans.repair_propose, name="repair_propose"),
+    path("reshuffle/adopt/", plans.adoption_propose, name="adoption_propose"),
     path("plans/<uuid:public_id>/", plans.plan, name="plan"),
     path("plans/<uuid:public_id>/commit/", plans.plan_commit, name="plan_commit"),
     path("plans/<uuid:public_id>/undo/", plans.plan_undo, name="plan_undo"),

@@ -72,6 +72,18 @@ def repair_propose(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
+def adoption_propose(request: HttpRequest) -> HttpResponse:
+    """A plan that accepts what nodes show."""
+    try:
+        return _look_at(plans.propose_adoption(by=request.user))
+    except NotAllowed:
+        raise
+    except AllocationsError as error:
+        return board(request, refused=problem_of(error))
+
+
+@login_required
+@require_POST
 def plan_undo(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A plan that gives everything back; it moves nothing before it is committed."""
     row = _plan(public_id)

@@ -27,6 +27,7 @@ def completed(gpu: GpuSeen, last: Pass, service_uids: Collection[int], *, observ
         generation=settled.generation if settled else 0,
         draining=kept is not None and kept.is_switch and not observe_only,
         access_revision=settled.access_revision if settled else 0,
+        ordered_generation=kept.order.generation if kept else 0,
         open_to=_open_to(unit, service_uids),
         processes=None
         if gpu.processes is None

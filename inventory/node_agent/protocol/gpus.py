@@ -77,6 +77,7 @@ def parse_gpu(raw: Any) -> GpuSeen:
         parse_faults(raw),
         _open_to(raw),
         optional_whole(raw, "access_revision") or 0,
+        optional_whole(raw, "ordered_generation") or 0,
     )
 
 

@@ -85,6 +85,7 @@ def _dump_gpu(gpu: GpuSeen) -> dict[str, Any]:
         "unified_memory": gpu.unified_memory,
         "faults": _dump_faults(gpu.faults),
         "access_revision": gpu.access_revision,
+        "ordered_generation": gpu.ordered_generation,
         "open_to": None if gpu.open_to is None else list(gpu.open_to),
         "values": _dump_values(gpu),
         "processes": None if gpu.processes is None else [_dump_process(seen) for seen in gpu.processes],

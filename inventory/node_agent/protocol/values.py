@@ -69,7 +69,8 @@ class GpuSeen:
     `util_peak_pct`: the highest sample in the driver's buffer since the last look, so that nothing is missed between
     two; `engine_pct`: the busiest of the video and JPEG engines; `energy_j`: a counter since the driver was loaded.
     `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, None where that is unknown;
-    `access_revision`: the revision of the order that this reflects.
+    `access_revision`: the revision of the order that this reflects. `ordered_generation`: that of the newest order
+    accepted, which the device need not reflect yet.
     """
 
     uuid: str
@@ -98,6 +99,7 @@ class GpuSeen:
     faults: tuple[Fault, ...] = ()
     open_to: tuple[int, ...] | None = None
     access_revision: int = 0
+    ordered_generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,12 @@ class Plans(Nouns):
         """A plan that puts drift and failed moves right."""
         return plan_answer(plans.propose_repair(by=request.user))
 
+    @extend_schema(request=None, responses={201: serializers.PlanWithStepsOut})
+    @action(detail=False, methods=["post"])
+    def propose_adoption(self, request: Request) -> Response:
+        """A plan that accepts what nodes show: drifting GPUs are assigned to whoever holds them."""
+        return plan_answer(plans.propose_adoption(by=request.user))
+
 
 class Moves(Nouns):
     """Moves, newest first."""
