@@ -90,7 +90,7 @@ def capability_device_checks(units: Iterable[Unit], layout: Layout) -> list[Chec
     for path, text in capability_files(layout):
         said = dict(re.findall(r"^(\w+): (\d+)$", text, re.M))
         if said.get("DeviceFileMinor") in names:
-            remedy = f"echo 'DeviceFileModify: 0' > {path}, after each change of MIG instances; the agent tries it too."
+            remedy = f"Give the service CAP_DAC_OVERRIDE; or after each MIG change: echo 'DeviceFileModify: 0' > {path}"
             found = f"DeviceFileModify {said.get('DeviceFileModify', 'not shown')}"
             checks.append(Check(f"MIG device {path}", said.get("DeviceFileModify") == "0", found, remedy))
     return checks

@@ -89,9 +89,13 @@ def press_on(
                 evictions.press(holder, steady_s)
 
 
-def drains_of(watch: Watch, kept: Mapping[str, Kept]) -> dict[str, Drain]:
+def is_quiet(kept: Mapping[str, Kept]) -> bool:
+    """Whether nobody has to leave any GPU, so that who has it open is only to know."""
+    return not any(order.is_switch or order.order.eviction for order in kept.values())
+
+
+def drains_of(watch: Watch, kept: Mapping[str, Kept], found: Found) -> dict[str, Drain]:
     """Unit uuid -> its drain. One that seems to be over was looked at twice, the second time thoroughly."""
-    found = watch.find()
     drains = {uuid: watch.drain(uuid, order, kept, found) for uuid, order in kept.items()}
     over = [uuid for uuid, drain in drains.items() if kept[uuid].is_switch and drain.has_ended]
     if over:

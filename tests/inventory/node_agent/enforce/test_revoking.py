@@ -100,6 +100,7 @@ def test_a_stranger_who_was_passed_a_descriptor_is_found_and_with_authority_ende
     enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())
     opener = hold(machine, PASS, machine.node(), ada, bob)
 
+    machine.clock.now_s += 60
     enforcer.reconcile(node_seen())
     faults = enforcer.look(node_seen())[0].faults
     enforcer.ensure(GPU_0, order("apollo", 2, ada, eviction=authority(machine.clock)), node_seen())
