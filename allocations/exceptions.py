@@ -26,10 +26,12 @@ def propose_exception(
     """An exception that waits for the roles that policies name for it, a renewal for those who sign the split.
 
     To propose it is not to sign it. What it raises is the share: promises never exceed what is healthy.
-    Raises NotAllowed, BadTerms, NobodyToSign.
+    Raises NotAllowed, BadTerms, NobodyToSign, WrongState for a division that has ended.
     """
     rules.require(by, "propose_exception", division)
     now = timezone.now()
+    if division.ended_at is not None:
+        raise WrongState(_("%(division)s has ended: nothing is promised to it.") % {"division": division.name})
     _require(gpus >= 1, "gpus", _("Ask for 1 GPU or more."))
     _require(bool(reason.strip()), "reason", _("Say why: those who sign read it."))
     _require(ends_at > max(starts_at, now), "ends_at", _("It has an end, in the future and after its beginning."))

@@ -57,7 +57,7 @@ def propose_loan(
     roles = queries.roles_for_split() if renewed else []
     if renewed:
         turns.require_signers(roles, what=_("the renewal of a loan"), but={lender.lead, borrower.lead})
-    _require_lendable(lender, model, gpus, starts_at, ends_at)
+    _require_lendable(lender, model, gpus, starts_at, ends_at, by=by)
     loan = Loan.objects.create(
         lender=lender, borrower=borrower, model=model, gpus=gpus, starts_at=starts_at, ends_at=ends_at,
         daily_from=daily_from, daily_until=daily_until, reason=reason.strip(), renews=renewed, proposed_by=by,
@@ -135,7 +135,7 @@ def _settle(loan: Loan, by: Person) -> bool:
     starts_at = max(loan.starts_at, now)
     two = (loan.lender, loan.borrower, loan.model)
     turns.require_no_new_renewal(loan, queries.loan_renewed(*two, starts_at, loan.ends_at))
-    _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at)
+    _require_lendable(loan.lender, loan.model, loan.gpus, starts_at, loan.ends_at, by=by)
     Loan.objects.advance(loan, State.AGREED, starts_at=starts_at, grant=_promise(loan, starts_at, by))
     return True
 
@@ -221,15 +221,22 @@ def _promise(loan: Loan, starts_at: datetime, by: Person) -> Grant:
     )  # fmt: skip
 
 
-def _require_lendable(lender: Project, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime) -> None:
-    """The lender's own promises, less what it lends already, hold so many at each instant. Raises OverCapacity."""
+def _require_lendable(
+    lender: Project, model: GpuModel, gpus: int, starts_at: datetime, ends_at: datetime, *, by: Person
+) -> None:
+    """The lender's own promises, less what it lends already, hold so many at each instant. Raises OverCapacity.
+
+    Only those who see the lender read how many it has.
+    """
     left = max(0, queries.lendable(lender, model).minimum(starts_at, ends_at))
-    if left < gpus:
-        raise OverCapacity(
-            _("%(project)s has %(left)s %(model)s to lend for all of that time; you asked for %(asked)s.")
-            % {"project": lender.name, "left": left, "model": model.name, "asked": gpus},
-            field="gpus", free_gpus=left, asked_gpus=gpus,
-        )  # fmt: skip
+    if left >= gpus:
+        return
+    words = {"project": lender.name, "left": left, "model": model.name, "asked": gpus}
+    if not queries.projects_visible_to(by).filter(pk=lender.pk).exists():
+        message = _("%(project)s does not have %(asked)s %(model)s to lend for all of that time.")
+        raise OverCapacity(message % words, field="gpus", asked_gpus=gpus)
+    message = _("%(project)s has %(left)s %(model)s to lend for all of that time; you asked for %(asked)s.")
+    raise OverCapacity(message % words, field="gpus", free_gpus=left, asked_gpus=gpus)
 
 
 def _require(fits: bool, field: str, message: str) -> None:

@@ -95,7 +95,7 @@ def _own_pitch(pitch: Pitch) -> Waiting:
         Pitch.State.CHANGES: (_("changes were asked for"), "pitch_edit", _("Change it"), pitch.submitted_at),
         Pitch.State.OFFERED: (_("other terms are offered"), "pitch", _("Answer"), pitch.offered_at),
     }[Pitch.State(pitch.state)]
-    due = pitch.answer_due_at if pitch.state == Pitch.State.OFFERED else None
+    due = pitch.answer_due_at if pitch.state != Pitch.State.DRAFT else None
     address = reverse(page, args=[pitch.public_id])
     return Waiting(pitch.title, note % {"project": pitch.project}, address, button, since, due)
 

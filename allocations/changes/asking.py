@@ -22,9 +22,9 @@ DAY_S = 86_400
 def ask_extension(*, grant: Grant, by: Person, days: int, reason: str, so_far: str = "") -> GrantChange:
     """The grant is asked to go on for `days` after its end; `so_far` says how the first period went.
 
-    Those who sign are told. One is open at a time. The policies for extensions in force now say who signs, and whether
-    the grant goes on while it waits, which is frozen into it; where there are none, those for a pitch of that size say.
-    That of an emergency grant is signed by those who sign the split.
+    Those who sign and the project's lead are told. One is open at a time. The policies for extensions in force now say
+    who signs, and whether the grant goes on while it waits, which is frozen into it; where there are none, those for a
+    pitch of that size say. That of an emergency grant is signed by those who sign the split.
     Raises NotAllowed, BadTerms, WrongState, Stale, NobodyToSign.
     """
     rules.require(by, "ask_extension", grant)
@@ -122,9 +122,7 @@ def _asked(change: GrantChange, roles: list) -> GrantChange:
         project=grant.project.slug, model=grant.model.name, gpus=grant.gpus, days=change.days, keeps_gpus=change.gpus,
         takes_effect_at=change.takes_effect_at, ends_at=grant.ends_at, roles=[role.slug for role in roles],
     )  # fmt: skip
-    people = signers_of(change)
-    if change.kind != GrantChange.Kind.EXTEND:
-        people |= {grant.project.lead}
+    people = signers_of(change) | {grant.project.lead}
     body = _("%(person)s asks: %(reason)s") % {"person": change.asked_by.name, "reason": change.reason}
     tell_of(event, change, people - {change.asked_by}, words_of(change), body)
     return change

@@ -9,6 +9,7 @@ from allocations.locks import one_at_a_time
 from allocations.models import Person, Pitch
 from allocations.notify import page, settle
 from allocations.pitches import terms, waitlist
+from allocations.pitches.answers import UNANSWERED
 from allocations.pitches.common import lock_in, tell_signers
 from allocations.pitches.needed import first_day, freeze_policy
 from allocations.pitches.places import require_places
@@ -41,7 +42,7 @@ def submit_pitch(*, pitch: Pitch, by: Person) -> Pitch:
         "submitted_at": pitch.submitted_at or now,
         **terms.columns_of(pitch, pitch.asked._replace(start_on=start_on)),
     }
-    stamps |= {"round": terms.next_round(pitch)} if is_revised else {}
+    stamps |= {"round": terms.next_round(pitch), **UNANSWERED} if is_revised else {}
     Pitch.objects.advance(
         pitch, Pitch.State.SUBMITTED, counts_from=pitch.counts_from, is_over_share=pitch.is_over_share,
         is_fast_lane=pitch.is_fast_lane, **stamps,

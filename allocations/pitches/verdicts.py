@@ -1,7 +1,9 @@
 """The answers that are no approval: a decline, a round of changes, a place on the waitlist. Each needs one signer."""
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
+from allocations import calendar, grants
 from allocations.errors import BadTerms, WrongState
 from allocations.models import Pitch, SignOff
 from allocations.notify import page, settle
@@ -18,17 +20,26 @@ def decline(act: Act) -> SignOff:
 
 
 def ask_for_changes(act: Act) -> SignOff:
-    """The pitch is with its pitcher again, who edits and submits it; what it said is kept. Raises BadTerms."""
+    """The pitch is with its pitcher again, who edits and submits it by a day; what it said is kept.
+
+    When the day has passed the pitcher and the project's lead are reminded; nothing decides itself. Raises BadTerms.
+    """
     _require_reason(act, _("Say what should change: the pitcher reads it."))
     pitch = act.pitch
     signed, _event = writing.write_sign_off(act)
     settle(page("queue", pitch.public_id), at=signed.at)
     revisions.keep_revision(pitch, by=act.by)
     waitlist.close_gap(pitch)
-    Pitch.objects.advance(pitch, Pitch.State.CHANGES, waitlist_rank=None)
-    event = writing.record(signed, "pitch.changes", by=act.by, reason=act.reason, round=pitch.round)
-    subject, body = _("Changes asked for: %(title)s"), _("%(person)s asks for changes: %(reason)s")
-    writing.tell_askers(signed, event, {pitch.pitcher}, subject, body, person=act.by.name, reason=act.reason)
+    due_at = calendar.due_after(signed.at, settings.ANSWER_WORKING_DAYS, division=pitch.project.division)
+    stamps = {"answer_due_at": due_at, "answer_reminded_at": None, "waitlist_rank": None}
+    Pitch.objects.advance(pitch, Pitch.State.CHANGES, **stamps)
+    event = writing.record(signed, "pitch.changes", by=act.by, reason=act.reason, round=pitch.round, due_at=due_at)
+    subject = _("Changes asked for: %(title)s")
+    body = _("%(person)s asks for changes: %(reason)s\n\nChange it and submit it again by %(when)s.")
+    writing.tell_askers(
+        signed, event, {pitch.pitcher}, subject, body,
+        person=act.by.name, reason=act.reason, when=grants.spoken_at(due_at),
+    )  # fmt: skip
     return signed
 
 

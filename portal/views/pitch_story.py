@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from allocations import queries
-from allocations.grants import spoken
+from allocations.grants import spoken, spoken_at
 from allocations.models import ConflictOfInterest, Deputy, Grant, Person, Pitch, Recusal, Role, SignOff, signed_name
 
 DONE, NOW, TODO, BAD = "done", "now", "todo", "bad"
@@ -176,7 +176,9 @@ def _next(pitch: Pitch, waits_for: list[tuple[Role, list[Person]]], grant: Any) 
 def _next_of_answer(pitch: Pitch) -> str:
     words = {"person": pitch.pitcher.name, "rank": pitch.waitlist_rank, "model": pitch.model.name}
     if pitch.state == Pitch.State.CHANGES:
-        return _("Waits for %(person)s, who changes it and submits it again; then all sign anew.") % words
+        sentence = _("Waits for %(person)s, who changes it and submits it again; then all sign anew.") % words
+        due = _("That is due by %(day)s; nothing decides itself.")
+        return f"{sentence} {due % {'day': spoken_at(pitch.answer_due_at)}}" if pitch.answer_due_at else sentence
     if pitch.state == Pitch.State.OFFERED:
         return _("Waits for %(person)s, who accepts or declines what all have signed.") % words
     message = _("On the waitlist for %(model)s at rank %(rank)s. Those who sign are told once when it fits.")

@@ -1,10 +1,10 @@
 """A round of changes: asked for with a reason, the same pitch edited and submitted, old signatures history."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from allocations import pitches, queries
+from allocations import pitches, queries, reminders
 from allocations.errors import BadTerms, NotAllowed, Stale, WrongState
 from allocations.models import Grant, PitchRevision, PolicyRole, SignOff
 from inventory.models import Event
@@ -135,3 +135,22 @@ def test_others_see_what_was_asked_to_change_while_it_is_changed(world, asked):
 
     assert asked in queries.pitches_visible_to(world.head)
     assert Event.objects.filter(verb="pitch.edited").last().subject_label == "Fold them faster"
+
+
+def test_it_is_due_by_a_day_that_reminds_and_decides_nothing(world, asked, time_machine):
+    due_at = asked.answer_due_at
+    time_machine.move_to(due_at, tick=False)
+    reminders.remind()
+
+    assert due_at == datetime(2027, 3, 4, 12, tzinfo=UTC)
+    assert (asked.answer_reminded_at, told("pitch.answer_reminded")) == (None, ["lead", "pitcher"])
+    assert type(asked).objects.get(pk=asked.pk).state == "changes"
+
+
+def test_submitted_again_or_undone_nothing_is_due_any_more(world, asked):
+    resubmit(world, asked)
+    other = submit(world)
+    signed = ask(world, other, world.chief, "chief-scientist")
+    pitches.undo_sign_off(sign_off=signed, by=world.chief)
+
+    assert [type(asked).objects.get(pk=row.pk).answer_due_at for row in (asked, other)] == [None, None]

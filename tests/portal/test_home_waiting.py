@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from allocations import changes, exceptions, loans
+from allocations import changes, exceptions, loans, pitches
 from allocations.models import ResultCheck
 from tests import factories
 
@@ -70,3 +70,16 @@ def test_a_result_that_nobody_told_waits_for_the_lead(client, lab, grant):
 
     row = ("Did it come out as expected?", "Say", reverse("grant", args=[grant.public_id]))
     assert [row in home(client, person) for person in (lab.lead, lab.stranger)] == [True, False]
+
+
+def test_changes_that_were_asked_for_wait_with_their_deadline(client, lab, grant):
+    pitch = factories.submitted(lab.project, lab.pitcher)
+    pitches.sign_off(
+        pitch=pitch, by=lab.chief, role=lab.role("chief-scientist"), verdict="changes", round=1, reason="The baseline?"
+    )
+    client.force_login(lab.pitcher)
+
+    [row] = [row for row in client.get(reverse("home")).context["waiting"] if row.button == "Change it"]
+
+    assert (row.text, row.due) == (pitch.title, pitch.answer_due_at)
+    assert "That is due by" in client.get(reverse("pitch", args=[pitch.public_id])).content.decode()

@@ -32,6 +32,11 @@ class TestAsking:
         assert list(queries.changes_waiting_for(world.chief)) == [change]
         assert list(queries.changes_waiting_for(world.ceo)) == []
 
+    def test_the_lead_hears_what_a_member_asks(self, world, grant):
+        ask(world, grant, by=world.pitcher)
+
+        assert told("change.asked") == ["chief-scientist", "lead", "research-head"]
+
     def test_policies_for_extensions_come_first(self, world, grant):
         policy(world, "extension", "research-head", due_working_days=2, division=world.research)
 

@@ -89,6 +89,13 @@ class TestSigned:
         with pytest.raises(NotAllowed):
             propose(world, by=world.everyone[login], starts_at=noon, ends_at=noon + DAY)
 
+    def test_nothing_is_promised_to_a_division_that_has_ended(self, world, noon):
+        world.research.ended_at = noon
+        world.research.save()
+
+        with pytest.raises(WrongState):
+            propose(world, starts_at=noon, ends_at=noon + DAY)
+
     def test_one_head_does_not_sign_for_both(self, world, noon):
         factories.holder("ceo-applications", who=world.ceo)
         exception = propose(world, starts_at=noon, ends_at=noon + DAY)

@@ -89,9 +89,19 @@ class TestConsent:
         agreed(world, gpus=10)
 
         with pytest.raises(OverCapacity) as refused:
-            propose(world, gpus=7)
+            propose(world, by=world.lead, gpus=7)
 
         assert refused.value.message == ("Protein folding has 6 H100 to lend for all of that time; you asked for 7.")
+
+    def test_who_does_not_see_the_lender_is_not_told_what_it_has(self, world, lent, noon):
+        with pytest.raises(OverCapacity) as refused:
+            propose(world, by=world.applied_lead, gpus=17)
+
+        told_them = (refused.value.message, dict(refused.value.facts))
+        assert told_them == (
+            "Protein folding does not have 17 H100 to lend for all of that time.",
+            {"field": "gpus", "asked_gpus": 17},
+        )
 
 
 @pytest.mark.django_db
