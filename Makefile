@@ -7,7 +7,7 @@ NODES ?= 777
 FLEET ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo up test check bench bench-poll bench-pages drill lock clean
+.PHONY: demo up agent test check bench bench-poll bench-pages drill lock clean
 
 # exec: Ctrl-C reaches the supervisor once, and nothing stands between it and the terminal.
 demo: $(VENV)/requirements.stamp
@@ -15,6 +15,10 @@ demo: $(VENV)/requirements.stamp
 
 up: $(VENV)/requirements.stamp
 	@exec $(RUN) manage.py up
+
+# The node agent as one file for every GPU node; docs/node-agent.md.
+agent: $(VENV)/requirements.stamp
+	$(RUN) -m inventory.node_agent.bundle allot-agent
 
 test: $(VENV)/requirements-dev.stamp
 	$(RUN) -m pytest

@@ -1,15 +1,21 @@
 """The administration of what is declared: nodes with their drivers, and GPU models; what surveys saw is only shown."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Model, URLField
-from django.forms import ModelForm
+from django.forms import CharField, ModelForm, PasswordInput
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as __
+from django.utils.translation import gettext_lazy as _
 
 from inventory import trail
 from inventory.imports.csv_files import can_stand_in_an_address
 from inventory.models import Cordon, Event, Gpu, GpuModel, Node
+
+# What agents say of themselves, and what ops want of them with a reason.
+SAID = ("mode", "mode_since", "said_mode", "agent_version", "gpu_driver", "cards_on_bus")
 
 
 class Recorded(admin.ModelAdmin):
@@ -53,13 +59,30 @@ class GpuModelAdmin(Recorded):
 
 
 class NodeForm(ModelForm):
-    """A node as an admin declares it."""
+    """A node as an admin declares it. Its token can be written, for an exporter that wants one, and never read."""
+
+    token = CharField(
+        label=_("Token"),
+        max_length=120,
+        required=False,
+        widget=PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("Left empty it stays as it is. Nodes with the agent get theirs by joining."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["token"] = ""
+
+    def clean_token(self) -> str:
+        """What was typed, else the token that there is."""
+        typed: str = self.cleaned_data["token"]
+        return typed or self.instance.token
 
     def clean_name(self) -> str:
         """A name that its page can be addressed by."""
         name: str = self.cleaned_data["name"]
         if not can_stand_in_an_address(name):
-            raise ValidationError(_("A name of a node is not . or .. and has no /."))
+            raise ValidationError(__("A name of a node is not . or .. and has no /."))
         return name
 
 
@@ -72,7 +95,7 @@ class NodeAdmin(Recorded):
     list_filter = ("site", "model", "driver")
     list_select_related = ("model",)
     search_fields = ("name", "island")
-    readonly_fields = ("declared_at", "retired_at", "answered_at", "silent_since", "fault", "boot_id", "source")
+    readonly_fields = ("declared_at", "retired_at", "answered_at", "silent_since", "fault", "boot_id", "source", *SAID)
 
 
 @admin.register(Gpu)

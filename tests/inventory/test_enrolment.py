@@ -278,3 +278,27 @@ def test_the_command_makes_a_code_for_each_node_or_none_at_all(db):
     names, codes = zip(*(line.split() for line in out.getvalue().splitlines()), strict=True)
     assert (names, JoinCode.objects.filter(revoked_at=None).count()) == (("gpu-1", "gpu-2"), 2)
     assert enrolment.join(code=codes[1], newcomer=AGENT).name == "gpu-2"
+
+
+def test_the_administration_writes_a_token_and_never_shows_it(client, lab):
+    node = factories.node("gpu-1", token=TOKEN, address="https://10.0.0.7:8443")
+    lab.admin.is_staff = True
+    lab.admin.save()
+    client.force_login(lab.admin)
+    address = f"/admin/inventory/node/{node.pk}/change/"
+    told = {
+        "name": "gpu-1", "model": node.model_id, "expected_gpus": 8, "driver": "agent", "labels": "{}",
+        "address": node.address, "certificate_sha256": "", "site": "s1", "island": "",
+    }  # fmt: skip
+
+    page = client.get(address).content.decode()
+    kept = client.post(address, told | {"token": ""})
+    node.refresh_from_db()
+    before = node.token
+    written = client.post(address, told | {"token": "exporter-token"})
+    node.refresh_from_db()
+
+    facts = [event.facts for event in Event.objects.filter(verb="node.changed").order_by("pk")]
+    assert (TOKEN in page, kept.status_code, before, written.status_code) == (False, 302, TOKEN, 302)
+    assert (node.token, node.mode) == ("exporter-token", "enforce")
+    assert facts == [{"changed": {"site": ["", "s1"]}}, {"changed": {"token": "changed"}}]
