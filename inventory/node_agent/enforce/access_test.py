@@ -16,8 +16,8 @@ USERS_MOST = 256
 
 
 def access_of(uids: Iterable[int], nodes: Mapping[Path, int]) -> dict[int, dict[Path, bool] | None]:
-    """User -> node -> whether they get in, None where that could not be asked. `nodes`: path -> permission wanted."""
-    users, paths = sorted(uids)[:USERS_MOST], list(nodes.items())
+    """User (and nobody) -> node -> whether they get in; None: not known. `nodes`: path -> permission wanted."""
+    users, paths = [*sorted({*uids} - {NOBODY})[:USERS_MOST], NOBODY], list(nodes.items())
     asked = [[uid, [[str(path), permission] for path, permission in paths]] for uid in users]
     program = pkgutil.get_data(__package__, "as_user.py")
     assert program is not None

@@ -35,6 +35,9 @@ class Watch:
     def drain(self, uuid: str, kept: Kept, all_kept: Mapping[str, Kept], found: Found) -> Drain:
         """What stands between the order and the GPU, by `found`."""
         unit, listed = self.units.get(uuid), self.listed(uuid)
+        if unit is not None and unit.is_divided:
+            # NVML lists its instances' processes on the card as well.
+            listed = ()
         is_mapped = not self.looks_at_devices or (unit is not None and not unit.problem)
         return drain_of(
             kept,

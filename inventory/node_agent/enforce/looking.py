@@ -7,7 +7,6 @@ from inventory.node_agent.enforce.access_lists import read_list, wanted_list
 from inventory.node_agent.enforce.devices import DeviceNode, Unit
 from inventory.node_agent.enforce.drains import may_hold
 from inventory.node_agent.enforce.holders import ROOT
-from inventory.node_agent.enforce.orders_kept import Kept
 from inventory.node_agent.enforce.passes import Pass
 from inventory.node_agent.protocol import Fault, GpuSeen, ProcessSeen
 
@@ -17,7 +16,7 @@ def completed(gpu: GpuSeen, last: Pass, service_uids: Collection[int], *, observ
     kept, unit = last.kept.get(gpu.uuid), last.units.get(gpu.uuid)
     wrong = _wrong(unit, last) if last.mode == "enforce" else ""
     faults = gpu.faults + last.faults.get(gpu.uuid, ())
-    if wrong and unit is not None:
+    if wrong and unit is not None and not unit.problem:
         faults += (Fault("access_differs", wrong, now_s),)
     is_known = not observe_only and not wrong and not (kept is not None and kept.is_torn)
     settled = None if kept is None else kept.reached
@@ -31,7 +30,7 @@ def completed(gpu: GpuSeen, last: Pass, service_uids: Collection[int], *, observ
         open_to=_open_to(unit, service_uids),
         processes=None
         if gpu.processes is None
-        else tuple(replace(seen, allowed=_allowed(seen, kept, last, service_uids)) for seen in gpu.processes),
+        else tuple(replace(seen, allowed=_allowed(seen, gpu.uuid, last, service_uids)) for seen in gpu.processes),
         faults=faults,
     )
 
@@ -71,7 +70,9 @@ def _open_to(unit: Unit | None, service_uids: Collection[int]) -> tuple[int, ...
     return tuple(sorted((found or set()) - set(service_uids)))
 
 
-def _allowed(seen: ProcessSeen, kept: Kept | None, last: Pass, service_uids: Collection[int]) -> bool | None:
-    if last.mode == "observe" or seen.uid is None or seen.uid == ROOT:
+def _allowed(seen: ProcessSeen, uuid: str, last: Pass, service_uids: Collection[int]) -> bool | None:
+    kept, unit = last.kept.get(uuid), last.units.get(uuid)
+    # On a card in MIG instances it is the instance that says whose it is.
+    if last.mode == "observe" or seen.uid is None or seen.uid == ROOT or (unit is not None and unit.is_divided):
         return None
     return seen.uid in service_uids if kept is None else may_hold(kept, seen.uid, service_uids)

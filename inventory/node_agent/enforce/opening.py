@@ -7,7 +7,6 @@ from pathlib import Path
 from inventory.node_agent.enforce import doctor
 from inventory.node_agent.enforce.access_lists import AccessList, read_list, wanted_list, write_list
 from inventory.node_agent.enforce.access_test import access_of, differences
-from inventory.node_agent.enforce.as_user import NOBODY
 from inventory.node_agent.enforce.devices import DeviceNode, Unit
 from inventory.node_agent.enforce.layout import Layout
 from inventory.node_agent.enforce.orders_kept import Kept
@@ -75,7 +74,7 @@ class Devices:
         asked, (known, at, proofs) = (read, wanted), self._proven
         # Groups may change under an access list that does not.
         if known != asked or self._steady() - at >= PROVE_EVERY_S:
-            uids = {NOBODY, *_a_local_user()}.union(*wanted.values())
+            uids = set(_a_local_user()).union(*wanted.values())
             answers = access_of(uids, {path: permission for path, (_inode, permission, _access) in read.items()})
             proofs = {
                 path: Proof(inode, access, differences(answers, path, wanted[path]))

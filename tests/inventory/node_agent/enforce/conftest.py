@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from inventory.node_agent.enforce.doctor import own_capability_check
 from tests.inventory.node_agent.enforce.machine import NULL, Machine, make_node
 
 IS_REQUIRED = os.environ.get("ALLOT_REQUIRE_ROOT_TESTS") == "1"
@@ -23,6 +24,9 @@ def why_not(folder: Path) -> str:
         return "not root"
     if shutil.which("useradd") is None:
         return "no useradd"
+    rights = own_capability_check(Path("/proc"))
+    if not rights.passed:
+        return f"root without {rights.found}"
     try:
         make_node(folder / "trial", 0o660, NULL)
         os.close(os.open(folder / "trial", os.O_RDWR))

@@ -76,6 +76,20 @@ def test_an_instance_taken_away_closes_its_own_devices_and_leaves_the_neighbour(
     assert doors(mig, bob) == [True, False, False, True, True]
 
 
+def test_processes_that_nvml_lists_on_the_card_too_are_their_instances_matter(mig, ada):
+    enforcer = mig.enforcer()
+    both = {"processes": (listed(2**22 - 1, ada),)}
+    seen = instances(**both)
+    seen = node_seen(card(GPU_0, **both), *seen.gpus[1:], instances=seen.instances)
+    enforcer.ensure(ONE, order("apollo", 1, ada), seen)
+
+    answer = enforcer.ensure(GPU_0, order("", 1), seen)
+    found = enforcer.look(seen)
+
+    assert answer.state == "switched"
+    assert [[process.allowed for process in gpu.processes] for gpu in found] == [[None], [True], []]
+
+
 def test_the_driver_is_told_to_leave_capability_devices_alone(mig):
     enforcer = mig.enforcer(mode="shadow")
     lacking = [check.found for check in enforcer.findings(instances()) if check.name.startswith("MIG")]
