@@ -75,7 +75,7 @@ PLACES = [
 
 # What waits in a place for somebody, as its badge counts it.
 WAITING: dict[str, Callable[[Person], QuerySet[Any]]] = {
-    "queue": queries.queue_of,
+    "queue": queries.counted_queue_of,
     "split": queries.splits_waiting_for,
     "reshuffle": lambda _person: queries.needs(),
 }

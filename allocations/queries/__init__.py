@@ -86,7 +86,14 @@ from allocations.queries.promises import (
     percents_of,
     preview_split,
 )
-from allocations.queries.queue import coming_to, projects_to_declare, queue_of, signable_by, waitlist_of
+from allocations.queries.queue import (
+    coming_to,
+    counted_queue_of,
+    projects_to_declare,
+    queue_of,
+    signable_by,
+    waitlist_of,
+)
 from allocations.queries.renewals import RENEWS_WITHIN_DAYS, exception_renewed, loan_renewed
 from allocations.queries.roster import (
     Vacancy,
@@ -188,6 +195,7 @@ __all__ = [
     "coming_to",
     "conflicts_about",
     "conflicts_now",
+    "counted_queue_of",
     "counts_of",
     "debts_of",
     "delivered_at",

@@ -25,6 +25,11 @@ def queue_of(person: Person) -> QuerySet[Pitch]:
     return signable_by(person).filter(state=Pitch.State.SUBMITTED)
 
 
+def counted_queue_of(person: Person) -> QuerySet[Pitch]:
+    """The same pitches bare, for a badge on every page: no order, nothing beside them."""
+    return _signable_by(person).filter(state=Pitch.State.SUBMITTED)
+
+
 def waitlist_of(person: Person) -> QuerySet[Pitch]:
     """As `queue_of`, on the waitlists: nobody waits for an answer, but the person may sign; by rank."""
     return signable_by(person).filter(state=Pitch.State.WAITLISTED)
@@ -37,17 +42,24 @@ def signable_by(person: Person) -> QuerySet[Pitch]:
     What is overdue comes first in the queue, the longest overdue before the others, then the longest wait.
     `overdue_since`: when the answer of a role that the person signs for was due; None where none is late.
     """
-    mandates = mandates_of(person)
-    rows = Pitch.objects.filter(_turn_of(person, mandates), ~_barred(person), state__in=Pitch.SIGNABLE)
-    late = _in_turn(OuterRef("pk")).filter(role__in={each.role for each in mandates}, due_at__lte=timezone.now())
+    own = {each.role for each in mandates_of(person)}
+    late = _in_turn(OuterRef("pk")).filter(role__in=own, due_at__lte=timezone.now())
     is_waited_for = Q(state=Pitch.State.SUBMITTED)
     since = Case(When(is_waited_for, then=Subquery(late.order_by("due_at").values("due_at")[:1])))
-    related = rows.annotate(overdue_since=since).select_related(
-        "project__division", "project__lead", "pitcher", "model", "offered_model"
+    related = (
+        _signable_by(person)
+        .annotate(overdue_since=since)
+        .select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
     )
     return related.order_by(
         F("waitlist_rank").asc(nulls_first=True), F("overdue_since").asc(nulls_last=True), "submitted_at", "pk"
     )
+
+
+@once_a_look
+def _signable_by(person: Person) -> QuerySet[Pitch]:
+    turn = _turn_of(person, mandates_of(person))
+    return Pitch.objects.filter(turn, ~_barred(person), state__in=Pitch.SIGNABLE)
 
 
 def coming_to(person: Person) -> QuerySet[Pitch]:

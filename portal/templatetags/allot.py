@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from html import escape
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,7 @@ from django.forms.widgets import CheckboxInput, CheckboxSelectMultiple, RadioSel
 from django.utils import timezone
 from django.utils.dates import MONTHS_3
 from django.utils.html import conditional_escape, format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -290,8 +291,11 @@ def stands_since(pitch: Any) -> datetime | None:
 @register.simple_tag
 def options(choices: Sequence[tuple[str, str]], chosen: str) -> SafeString:
     """The options of a select, of pairs of value and word; drawn at once, since a lab has a thousand projects."""
-    marked = ((value, SELECTED if value == chosen else "", word) for value, word in choices)
-    return format_html_join("", '<option value="{}"{}>{}</option>', marked)
+    drawn = (
+        f'<option value="{escape(value)}"{SELECTED if value == chosen else ""}>{escape(word)}</option>'
+        for value, word in choices
+    )
+    return mark_safe("".join(drawn))  # noqa: S308 - both are escaped, by the standard library: Django's takes thrice as long
 
 
 @register.simple_tag

@@ -26,7 +26,8 @@ from portal.views.pitch_page import page_of
 def pitches(request: HttpRequest) -> HttpResponse:
     """The pitches that the person sees, newest first; filters by state, project and "mine" stand in the address."""
     person = request.user
-    rows = queries.pitches_visible_to(person).prefetch_related("roles", "sign_offs")
+    rows = queries.pitches_visible_to(person).select_related(None)
+    rows = rows.select_related("project", "pitcher", "model", "offered_model").prefetch_related("roles", "sign_offs")
     rows = _narrow(rows, request)
     context = {
         "page": newest_first(rows, request),
