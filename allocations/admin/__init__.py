@@ -1,5 +1,5 @@
 """The administration of people, roles, policies and divisions; decisions, plans and messages are only shown."""
 
-from allocations.admin import decisions, notices, people, policies
+from allocations.admin import decisions, machines, notices, people, policies
 
-__all__ = ["decisions", "notices", "people", "policies"]
+__all__ = ["decisions", "machines", "notices", "people", "policies"]

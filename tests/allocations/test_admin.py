@@ -20,7 +20,7 @@ MODELS = sorted(
     key=lambda model: model._meta.label_lower,
 )
 WRITTEN_HERE = {"person", "division", "role", "policy", "gpumodel", "node", "noticepreference", "question", "holiday",
-                "headcount"}  # fmt: skip
+                "headcount", "unixaccount", "idlepolicy"}  # fmt: skip
 
 
 def address(model, page, *args):
