@@ -22,6 +22,7 @@ from inventory.node_agent.probe.cards import Card, power_limit
 from inventory.node_agent.probe.events import Events
 from inventory.node_agent.probe.loading import CAUGHT, code_of, init_refusal, nvml, package_refusal, reason_of
 from inventory.node_agent.probe.mig import Instance, Instances
+from inventory.node_agent.probe.suspects import EVENTS
 
 PR_SET_PDEATHSIG = 1
 # Health may wait for a poll without process lists, so that no poll asks too much; but not for ever.
@@ -71,13 +72,16 @@ class Reader:
                 instances.looked_s = None
         count, reason = self._count()
         turn = [index for index in range(count or 0) if index not in skip]
-        unread = [index for index in sorted(turn, key=lambda index: index in last) if not self._read_in_turn(index)]
+        unread = [index for index in sorted(turn, key=last.__contains__) if not self._read_in_turn(index)]
         # A slot where a card hung before is left alone, and then nobody can tell the slots apart.
-        for index, bus in zip(unread, () if skip or last else self._slots_left(len(unread)), strict=False):
+        trusted = not (skip - {EVENTS} or set(last) - {EVENTS})
+        for index, bus in zip(unread, self._slots_left(len(unread)) if trusted else (), strict=False):
             self._read_in_turn(index, bus)
-        self.say("events")
-        for uuid, xid in self._events.drain():
-            self.say("xid", uuid=uuid, xid=xid, at_s=time.time())
+        if EVENTS not in skip:
+            self.say("card", index=EVENTS)
+            for uuid, xid in self._events.drain():
+                self.say("xid", uuid=uuid, xid=xid, at_s=time.time())
+            self.say("read", index=EVENTS)
         self.say("polled", count=count, reason=reason)
 
     def _count(self) -> tuple[int | None, str | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from inventory.node_agent.probe.bus import slot_of
 from inventory.node_agent.probe.rows import Row
-from inventory.node_agent.probe.suspects import Suspicion
+from inventory.node_agent.probe.suspects import EVENTS, Suspicion
 from inventory.node_agent.probe.xids import Xids
 from inventory.node_agent.protocol import Fault
 from inventory.node_agent.protocol.fields import LONGEST_TEXT
@@ -67,7 +67,9 @@ class Known:
         found: dict[str, list[tuple[str, str]]] = {NODE: list(node)}
         known_at = {row.index for row in self.rows.values()}
         for index in suspicions.keys() - known_at:
-            found[NODE].append((f"card_{suspicions[index].code}", f"card {index}: {suspicions[index].detail}"))
+            code, detail = suspicions[index].code, suspicions[index].detail
+            of_events = ("events_hung", f"Xids are not seen: {detail}")
+            found[NODE].append(of_events if index == EVENTS else (f"card_{code}", f"card {index}: {detail}"))
         for uuid, row in self.rows.items():
             against = suspicions.get(row.index)
             found[uuid] = row.found() + ([(against.code, against.detail)] if against else [])

@@ -116,13 +116,14 @@ class Probe:
 
     async def _renew(self, count: int | None) -> None:
         """The child is ended for a new one to start NVML afresh, where that may show more than this one does."""
-        if count != self._count:
+        if self._count not in (None, count):
             self._suspects.clear()
-            self._count = count
+        self._count = count
         age_s = asyncio.get_running_loop().time() - self._keeper.started_s
         on_bus = self._known.cards_on_bus
         shown = count, None if on_bus is None else len(on_bus)
-        differs = on_bus is not None and count != len(on_bus)
+        # Boards that are one with their processor stand on no bus.
+        differs = bool(on_bus) and count != len(on_bus or ())
         failing = count is None or self._known.all_failing()
         if not (differs or failing):
             self._renewed_for = None

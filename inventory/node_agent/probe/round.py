@@ -32,6 +32,7 @@ class Round:
         self._xids = xids
         self._at: int | None = None
         self._done: set[int] = set()
+        self._given_up: set[int] = set()
         self._read: set[str] = set()
         self._unreadable: dict[int, dict[str, Any]] = {}
         self.count: int | None = None
@@ -49,7 +50,9 @@ class Round:
             except (Overdue, Gone) as end:
                 await self._keeper.drop(kindly=False)
                 blameless += self._at is None
-                if self._blame(end) and blameless >= BLAMELESS_MOST:
+                self._blame(end)
+                if blameless >= BLAMELESS_MOST:
+                    self.against.append(("probe_died", self._last_word(end)))
                     return False
             else:
                 self._finish()
@@ -59,7 +62,7 @@ class Round:
     async def _ask(self, child: Child, *, everything: bool, foreign: bool) -> None:
         clock = asyncio.get_running_loop().time
         self._at = None
-        skip = self._done | self._suspects.waiting(time.monotonic())
+        skip = self._done | self._left_out()
         await child.tell({"skip": sorted(skip), "last": self._suspects.indices(), "everything": everything})
         deadline_s = clock() + self._settings.card_deadline_s
         while (said := await child.hear(deadline_s))["say"] != "polled":
@@ -94,26 +97,30 @@ class Round:
             else:
                 row.processes = await asyncio.to_thread(self._owners.of, dict(listed["pids"]))
 
-    def _blame(self, end: Exception) -> bool:
-        """The card at which it happened is suspected; True if it happened at none."""
+    def _blame(self, end: Exception) -> None:
+        """The card at which it happened is suspected, and not asked again in this round if it is to blame."""
         if self._at is None:
-            what = f"no answer within {self._settings.card_deadline_s:g} s" if isinstance(end, Overdue) else str(end)
-            self.against.append(("probe_died", what))
-            return True
+            return
         if isinstance(end, Overdue):
             self._suspects.hung(self._at, time.monotonic())
         else:
             self._suspects.died(self._at, str(end), time.monotonic())
-        return False
+        if self._at in self._suspects.all():
+            self._given_up.add(self._at)
+
+    def _last_word(self, end: Exception) -> str:
+        return f"no answer within {self._settings.card_deadline_s:g} s" if isinstance(end, Overdue) else str(end)
+
+    def _left_out(self) -> set[int]:
+        return self._given_up | self._suspects.waiting(time.monotonic())
 
     def _finish(self) -> None:
         """Cards that could not be opened are told, and units that are no more are dropped."""
         if self.count is None:
             return
-        waiting = self._suspects.waiting(time.monotonic())
         for index, said in self._unreadable.items():
             if not self._known.fail(said):
                 place = f"card {index}" + (f" ({said['bus']})" if said["bus"] else "")
                 self.against.append(("card_unreadable", f"{place}: {said['call']} answered {said['reason']}"))
-        self._known.keep(self._read, waiting | self._unreadable.keys())
+        self._known.keep(self._read, self._left_out() | self._unreadable.keys())
         self._owners.forget_all_but(self._known.pids())

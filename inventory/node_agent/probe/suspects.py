@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from inventory.node_agent.probe.settings import ProbeSettings
 
+# Stands for the event set of all cards.
+EVENTS = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,10 +126,9 @@ class StubNode:
 
     @contextmanager
     def probe(self, **changes) -> Iterator["Looking"]:
-        """A running probe; it stands still between two looks."""
+        """A probe that starts with the first look and stands still between two."""
         with asyncio.Runner() as runner:
             probe = Probe(self.settings(**changes))
-            runner.run(probe.start())
             try:
                 yield Looking(runner, probe)
             finally:
@@ -141,7 +141,8 @@ class StubNode:
 
     def calls(self) -> list[tuple[str, str, str]]:
         """The calls so far: function, device ("-": none), NVML's answer."""
-        return [tuple(line.split()[2:5]) for line in self.trace.read_text().splitlines()]
+        lines = self.trace.read_text().splitlines() if self.trace.exists() else []
+        return [tuple(line.split()[2:5]) for line in lines]
 
     def called(self) -> Counter[str]:
         """How often each function was called so far."""
@@ -154,10 +155,25 @@ class Looking:
 
     runner: asyncio.Runner
     probe: Probe
+    started: bool = False
 
     def look(self) -> NodeSeen:
         """What a whole round sees that begins now."""
-        return self.runner.run(self.probe.look())
+        return self.runner.run(self._look())
+
+    async def _look(self) -> NodeSeen:
+        if not self.started:
+            self.started = True
+            await self.probe.start()
+        return await self.probe.look()
+
+    def replace_child(self) -> None:
+        """The next round has a new child."""
+        self.runner.run(self.probe._keeper.drop(kindly=True))
+
+    def wait_until(self, at_s: float) -> None:
+        """The loop runs until then, on the monotonic clock."""
+        self.runner.run(asyncio.sleep(max(0.0, at_s - time.monotonic())))
 
     def poll(self, times: int = 1) -> NodeSeen:
         """What ordinary rounds see, as the timer starts them."""
