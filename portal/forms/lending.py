@@ -56,7 +56,7 @@ class ExceptionForm(forms.Form):
     model = forms.ModelChoiceField(GpuModel.objects.order_by("name"), label=_("GPU model"), to_field_name="name")
     gpus = forms.IntegerField(label=_("GPUs above the share"), min_value=1, max_value=MOST_GPUS)
     starts_on = day_field(_("From"))
-    ends_on = day_field(_("Last day"), help_text=_("It ends by itself; what stands above then shows as debt."))
+    ends_on = day_field(_("Last day"), help_text=_("It ends by itself; what stands above then is over the share."))
     reason = reason_field()
 
     def __init__(self, *args: Any, divisions: Any, **kwargs: Any) -> None:

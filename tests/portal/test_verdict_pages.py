@@ -149,7 +149,7 @@ class TestChanges:
 
         pitch.refresh_from_db()
         assert (pitch.state, pitch.round) == ("submitted", 2)
-        assert "2 changes since round 1" in queue
+        assert "2 changes since version 1" in queue
         assert "Against 41 %." in queue
         assert pitch.why == "Against 41 %."
 
