@@ -1,4 +1,4 @@
-"""`allot-agent run|join|doctor|observe`: the agent of a GPU node, and what an operator does with it."""
+"""`allot-agent run|join|install|doctor|observe`: the agent of a GPU node, and what an operator does with it."""
 
 import argparse
 import asyncio
@@ -16,6 +16,7 @@ from inventory.node_agent.certificate import NoCertificate
 from inventory.node_agent.config import CONFIG, BadConfig, Config, read_config
 from inventory.node_agent.enforce import Check, Enforcer, Layout
 from inventory.node_agent.identity import NotJoined, Places, read_identity
+from inventory.node_agent.install import CannotInstall, install
 from inventory.node_agent.join import PORT, Asked, CannotJoin, join
 from inventory.node_agent.probe import Probe
 from inventory.node_agent.probe.__main__ import table
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match asked.what:
             case "join":
                 return _join(asked, config)
+            case "install":
+                return _install(asked)
             case "doctor":
                 return _doctor(config)
             case "observe":
@@ -50,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadConfig, NotJoined, NoCertificate) as error:
         _say(str(error))
         return NOT_SET_UP
-    except (CannotJoin, OSError) as error:
+    except (CannotJoin, CannotInstall, OSError) as error:
         _say(str(error))
         return 1
 
@@ -68,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     joining.add_argument("--host", default="", help="how the portal reaches this node, if not by its own address")
     joining.add_argument("--port", type=int, default=PORT, help=f"where the agent listens (default {PORT})")
     joining.add_argument("--portal-sha256", default="", help="of the portal's certificate, where no authority vouches")
+    installing = what.add_parser("install", help="put this file and its service into their places, or newer ones there")
+    installing.add_argument("--root", type=Path, default=Path("/"), help="of an image, if not of this machine")
     what.add_parser("doctor", help="say what is missing for enforcement, and what to do about it")
     what.add_parser("observe", help="show what the agent sees, once")
     return parser
@@ -115,6 +120,12 @@ def _join(asked: argparse.Namespace, config: Config) -> int:
     told = Asked(asked.portal, code, asked.host, asked.port, asked.portal_sha256)
     identity = join(told, Places(config.state_dir))
     _say(f"This node is {identity.node} of {identity.portal}. Start it: systemctl enable --now allot-agent")
+    return 0
+
+
+def _install(asked: argparse.Namespace) -> int:
+    for path in install(Path(sys.argv[0]), asked.root):
+        _say(str(path))
     return 0
 
 

@@ -28,6 +28,7 @@ from inventory.node_agent.__main__ import main
 
 sys.exit(main())
 """
+OWN = (".py", ".service", ".rules")
 # The earliest that a zip file can say.
 BUILT_AT = (1980, 1, 1, 0, 0, 0)
 EXECUTABLE = stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
@@ -51,8 +52,8 @@ def build(target: Path) -> None:
 
 def _own() -> Iterator[tuple[str, bytes]]:
     yield "inventory/__init__.py", (ROOT / "inventory/__init__.py").read_bytes()
-    for path in (ROOT / "inventory/node_agent").rglob("*.py"):
-        if path != Path(__file__):
+    for path in (ROOT / "inventory/node_agent").rglob("*"):
+        if path.suffix in OWN and path != Path(__file__):
             yield str(path.relative_to(ROOT)), path.read_bytes()
 
 

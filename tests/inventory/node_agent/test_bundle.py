@@ -48,6 +48,27 @@ def test_it_runs_on_a_python_without_any_package(built, tmp_path):
     assert "No module named 'aiohttp'" in packages.stderr
 
 
+def test_it_installs_itself_with_its_service(built, tmp_path):
+    told = [sys.executable, "-I", built, "install", "--root", tmp_path / "image"]
+
+    said = [subprocess.run(told, capture_output=True, text=True, check=True).stdout.splitlines() for _ in range(2)]
+
+    image = tmp_path / "image"
+    program, unit = image / "usr/local/bin/allot-agent", image / "etc/systemd/system/allot-agent.service"
+    files = sorted(str(path) for path in image.rglob("*") if path.is_file())
+    assert (sorted(said[0]), said[0]) == (files, said[1])
+    assert (program.read_bytes(), program.stat().st_mode & 0o777) == (built.read_bytes(), 0o755)
+    assert "ExecStart=/usr/local/bin/allot-agent run\n" in unit.read_text()
+
+
+def test_the_source_does_not_install_itself(tmp_path):
+    told = [sys.executable, "-m", "inventory.node_agent", "install", "--root", tmp_path]
+
+    ended = subprocess.run(told, capture_output=True, text=True)
+
+    assert (ended.returncode, ended.stdout) == (1, "only the built file installs itself: make agent\n")
+
+
 def bare_python(folder: Path) -> Path:
     """The interpreter of a new environment with nothing installed, not even pip."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")], check=True)
