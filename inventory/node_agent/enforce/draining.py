@@ -86,15 +86,19 @@ def press_on(
     """Processes without a right are told to end where their GPU's order carries authority that is valid at `now_s`."""
     evictions.forget_all_but(holder for drain in drains.values() for holder in drain.to_end)
     for uuid, drain in drains.items():
-        eviction = kept[uuid].order.eviction
-        if eviction is not None and eviction.until.timestamp() > now_s:
+        if _may_evict(kept[uuid], now_s):
             for holder in drain.to_end:
                 evictions.press(holder, steady_s)
 
 
-def is_quiet(kept: Mapping[str, Kept]) -> bool:
+def is_quiet(kept: Mapping[str, Kept], now_s: float) -> bool:
     """Whether nobody has to leave any GPU, so that who has it open is only to know."""
-    return not any(order.is_switch or order.order.eviction for order in kept.values())
+    return not any(order.is_switch or _may_evict(order, now_s) for order in kept.values())
+
+
+def _may_evict(kept: Kept, now_s: float) -> bool:
+    eviction = kept.order.eviction
+    return eviction is not None and eviction.until.timestamp() > now_s
 
 
 def drains_of(watch: Watch, kept: Mapping[str, Kept], found: Found) -> dict[str, Drain]:

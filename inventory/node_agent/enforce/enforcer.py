@@ -116,7 +116,10 @@ class Enforcer:
                 lacking = [f"{check.name}: {check.found}" for check in self.findings(seen) if not check.passed]
                 if lacking:
                     raise Refused("not_ready", "; ".join(lacking))
-            self._store.keep_mode(mode)
+            try:
+                self._store.keep_mode(mode)
+            except OSError as error:
+                raise Refused("not_ready", f"the mode cannot be kept: {error.strerror}") from error
             self._mode = mode
             self.reconcile(seen)
 
@@ -161,7 +164,7 @@ class Enforcer:
         """Devices are left alone: a drain has ended when NVML lists nobody any more who has to leave."""
         watch = Watch(self._layout, self._policy, seen, units(seen, self._layout), looks_at_devices=False)
         drains = drains_of(watch, self._kept, watch.find())
-        self._settle(drains)
+        self._settle(drains, frozenset())
         return Pass(self._mode, self._kept, watch.units, drains=drains, faults=self._dated(watch, drains, {}))
 
     def _enforced(self, seen: NodeSeen) -> Pass:
@@ -177,7 +180,11 @@ class Enforcer:
         self._on_step(Step.ACCESS_SET)
         drains = drains_of(watch, self._kept, self._find(watch))
         press_on(drains, self._kept, self._evictions, now_s=self._clock(), steady_s=self._steady())
-        if self._settle(drains):
+        # Or somebody opened one meanwhile: then the look proves nothing.
+        loose = frozenset(
+            uuid for uuid, unit in found.items() if self._devices.differ((*unit.nodes, *unit.shared), wanted)
+        )
+        if self._settle(drains, loose):
             wanted = wanted_users(found.values(), nobodys, self._kept, self._policy.service_uids)
             failed |= self._devices.set_lists(nodes, wanted)
             self._on_step(Step.ACCESS_OPENED)
@@ -193,17 +200,24 @@ class Enforcer:
     def _find(self, watch: Watch) -> Found:
         """Who has devices open; on a quiet node as of a short while ago."""
         found_for, at_s, found = self._found
-        if found_for is not self._kept or not is_quiet(self._kept) or self._steady() - at_s >= FIND_EVERY_S:
+        if (
+            found_for is not self._kept
+            or not is_quiet(self._kept, self._clock())
+            or self._steady() - at_s >= FIND_EVERY_S
+        ):
             found = watch.find()
             self._found = self._kept, self._steady(), found
         return found
 
-    def _settle(self, drains: Mapping[str, Drain]) -> bool:
-        """What nothing stands in the way of has been reached, on disk first; whether a switch was among it."""
+    def _settle(self, drains: Mapping[str, Drain], loose: frozenset[str]) -> bool:
+        """What nothing stands in the way of has been reached, on disk first; whether a switch was among it.
+
+        `loose`: units whose devices are not as they were to be.
+        """
         before = self._kept
         for uuid, kept in before.items():
-            is_over = drains[uuid].has_ended and not kept.is_torn if kept.is_switch else kept.reached != kept.order
-            if is_over:
+            is_over = drains[uuid].has_ended and not kept.is_torn and uuid not in loose
+            if is_over if kept.is_switch else kept.reached != kept.order:
                 self._on_step(Step.DRAIN_ENDED)
                 self._try_to_keep(uuid, replace(kept, reached=kept.order))
         if any(before[uuid].is_switch and not kept.is_switch for uuid, kept in self._kept.items()):

@@ -55,6 +55,15 @@ class Devices:
                 failed[node.path] = f"{node.path}: {error.strerror}"
         return failed
 
+    def differ(self, nodes: Iterable[DeviceNode], wanted: Mapping[Path, frozenset[int]]) -> bool:
+        """Whether any device has another list now than is wanted."""
+        try:
+            return any(
+                read_list(node.path) != wanted_list(node.status, wanted[node.path], node.permission) for node in nodes
+            )
+        except OSError:
+            return True
+
     def changes(self, nodes: Iterable[DeviceNode]) -> list[str]:
         """What somebody else lately did to these devices and was put right."""
         now = self._steady()
@@ -72,8 +81,9 @@ class Devices:
             with suppress(OSError):
                 read[node.path] = node.inode, node.permission, read_list(node.path)
         asked, (known, at, proofs) = (read, wanted), self._proven
-        # Groups may change under an access list that does not.
-        if known != asked or self._steady() - at >= PROVE_EVERY_S:
+        # Groups may change under an access list that does not, and what was wrong may be right by now.
+        is_old = self._steady() - at >= PROVE_EVERY_S or any(proof.wrong for proof in proofs.values())
+        if known != asked or is_old:
             uids = set(_a_local_user()).union(*wanted.values())
             answers = access_of(uids, {path: permission for path, (_inode, permission, _access) in read.items()})
             proofs = {

@@ -148,4 +148,8 @@ def test_what_the_list_does_not_say_is_tested_again_from_time_to_time(machine, a
         enforcer.reconcile(node_seen())
         holders.append(enforcer.look(node_seen())[0].holder)
 
+    machine.layout.devices.chmod(0o755)
+    enforcer.reconcile(node_seen())
+
     assert holders == ["apollo", None]
+    assert enforcer.look(node_seen())[0].holder == "apollo"

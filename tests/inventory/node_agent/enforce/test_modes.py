@@ -119,6 +119,16 @@ def test_the_mode_outlives_the_agent(machine, no_members):
     assert (kept, (machine.layout.state / "mode").read_text()) == ("enforce", "observe")
 
 
+def test_a_mode_that_cannot_be_kept_is_not_taken(machine, no_members):
+    enforcer = machine.enforcer(mode="shadow")
+    (machine.layout.state / "mode.beside").mkdir()
+
+    with pytest.raises(Refused) as refused:
+        enforcer.set_mode("enforce", node_seen())
+
+    assert (codes_of(refused), enforcer.mode) == ("not_ready", "shadow")
+
+
 def test_a_mode_that_cannot_be_read_is_the_closed_one(machine):
     assert machine.enforcer(mode="\0\0").mode == "enforce"
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from inventory.node_agent.enforce import Policy
+from inventory.node_agent.enforce import Policy, Step
 from inventory.node_agent.protocol import Applied
 from tests.inventory.node_agent.enforce.holding import LEAVE_A_THREAD, MAP, PASS, hold
 from tests.inventory.node_agent.enforce.machine import (
@@ -133,6 +133,24 @@ def test_a_device_that_is_kept_open_without_a_visible_descriptor_is_not_free(mac
 
     assert answer == Applied("draining", 1, 2, 0)
     assert signal_sent == signal.SIGTERM
+    assert enforcer.look(node_seen())[0].holder == "borealis"
+
+
+def test_a_device_that_others_open_while_it_is_looked_at_proves_nothing(machine, ada, bob):
+    """nvidia-modprobe with the wrong parameters opens it for everybody in the very moment."""
+    enforcer = machine.enforcer()
+    enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())
+
+    def interfere(step: Step) -> None:
+        if step is Step.ACCESS_SET:
+            machine.node().chmod(0o666)
+
+    disturbed = machine.enforcer(on_step=interfere)
+    answer = disturbed.ensure(GPU_0, order("borealis", 2, bob), node_seen())
+    enforcer = machine.enforcer()
+    enforcer.reconcile(node_seen())
+
+    assert answer == Applied("draining", 0, 2, 0)
     assert enforcer.look(node_seen())[0].holder == "borealis"
 
 
