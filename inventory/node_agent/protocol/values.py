@@ -63,12 +63,14 @@ class GpuSeen:
     """One unit as its node sees it.
 
     `holder` is read back from the device, apart from the orders accepted: a project's slug, "" when nobody may open it,
-    None where that cannot be known.
+    None where that cannot be known. In a mode other than enforce devices do not say: it is then the holder of the last
+    order whose drain has ended, by the processes (ADR 20).
     `generation` is that of the order which the device state reflects, 0 if none does.
     `draining`: an order for another holder waits for running processes. `processes` None means unknown, not none.
     `util_peak_pct`: the highest sample in the driver's buffer since the last look, so that nothing is missed between
     two; `engine_pct`: the busiest of the video and JPEG engines; `energy_j`: a counter since the driver was loaded.
-    `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, None where that is unknown;
+    `minor`: N of /dev/nvidiaN. `open_to`: the users who may open the device as read back, apart from the node's own
+    service accounts, None where that is unknown or everybody may;
     `access_revision`: the revision of the order that this reflects. `ordered_generation`: that of the newest order
     accepted, which the device need not reflect yet.
     """

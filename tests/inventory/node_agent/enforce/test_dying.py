@@ -111,6 +111,23 @@ def test_generations_are_refused_as_the_simulator_refuses_them(machine, ada, bob
     assert machine.may_open(ada)
 
 
+@pytest.mark.parametrize(("older", "newer"), [(1, 2), (9, 10)])
+def test_an_older_order_that_a_crash_left_behind_does_not_come_back(machine, ada, bob, older, newer):
+    orders = machine.layout.state / "orders"
+    machine.enforcer().ensure(GPU_0, order("apollo", older, ada), node_seen())
+    left_behind = next(orders.iterdir())
+    body = left_behind.read_bytes()
+    machine.enforcer().ensure(GPU_0, order("borealis", newer, bob), node_seen())
+    newest = [path.name for path in orders.iterdir()]
+    left_behind.write_bytes(body)
+
+    enforcer = machine.enforcer()
+    enforcer.reconcile(node_seen())
+
+    assert newest == [path.name for path in orders.iterdir()] == [f"{GPU_0}@{newer}@borealis.order"]
+    assert enforcer.look(node_seen())[0].holder == "borealis"
+
+
 @pytest.mark.parametrize("torn", [b"", b"\0" * 200, b'{"holder":"apollo"', b"{}\nnull\n"])
 def test_a_torn_order_keeps_its_generation_and_lets_nobody_in(machine, ada, bob, torn):
     machine.enforcer().ensure(GPU_0, order("apollo", 7, ada), node_seen())
