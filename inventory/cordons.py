@@ -16,22 +16,26 @@ LAST_END = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @transaction.atomic
-def set_cordon(*, node: Node, by: models.Model, reason: str, until: datetime | None = None) -> Cordon:
+def set_cordon(
+    *, node: Node, by: models.Model, reason: str, until: datetime | None = None, since: datetime | None = None
+) -> Cordon:
     """`node` is out of use from now on, until somebody lifts that or until `until`. Whoever runs there goes on running.
 
-    Locks the node. Raises WrongCordon when one is in force, or would be before `until`, or when `until` has passed.
+    With `since` it is a maintenance window: out of use from then on. Locks the node. Raises WrongCordon when one is in
+    force in that time, or when `until` has passed.
     """
     now = timezone.now()
-    if until is not None and until <= now:
+    starts_at = now if since is None else max(now, since)
+    if until is not None and until <= starts_at:
         raise WrongCordon(_("The end of a cordon lies in the future."), node=node.name)
     if until is not None and until > LAST_END:
         raise WrongCordon(_("That end is out of reach: leave it open instead."), node=node.name)
     Node.objects.select_for_update(of=("self",)).get(pk=node.pk)
-    during = DateTimeTZRange(now, until)
+    during = DateTimeTZRange(starts_at, until)
     if Cordon.objects.filter(node=node, during__overlap=during).exists():
         raise WrongCordon(_("%(node)s is cordoned already in that time.") % {"node": node.name}, node=node.name)
     cordon = Cordon.objects.create(node=node, during=during, reason=reason)
-    trail.record("cordon.set", node, by=by, reason=reason, starts_at=now, ends_at=until)
+    trail.record("cordon.set", node, by=by, reason=reason, starts_at=starts_at, ends_at=until)
     return cordon
 
 

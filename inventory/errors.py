@@ -107,6 +107,16 @@ class WrongMode(InventoryError):
         self.message = message
 
 
+class WrongArrival(InventoryError):
+    """An arrival that brings nothing, lies in the past, or has come or was cancelled before."""
+
+    code = "wrong_arrival"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 class BadFleetFile(InventoryError):
     """A fleet file says something that cannot be; nothing of it was imported. `column`: its name, or its number."""
 

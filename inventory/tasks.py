@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from inventory import modes, survey, trail
+from inventory import judging, modes, rollups, survey, trail
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -39,7 +39,19 @@ def seal() -> None:
 
 
 @shared_task(ignore_result=True, throws=PASSING)
+def judge() -> None:
+    """Every GPU has its verdict."""
+    judging.judge_units()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
+def roll_up() -> None:
+    """What was read is summed up by spans of time."""
+    rollups.roll_up()
+
+
+@shared_task(ignore_result=True, throws=PASSING)
 def housekeeping() -> None:
-    """Days of history are made ahead and dropped when old, and so are surveys."""
+    """Partitions of history are made ahead and dropped when old, and so are surveys."""
     survey.keep_history()
     survey.forget_surveys()

@@ -23,6 +23,8 @@ ADMIT_INTERVAL_S = 10.0  # a leaver's access ends with the next poll or so
 TEND_INTERVAL_S = 60.0  # nobody waits for it: what ends on its second does so by its interval
 REMIND_INTERVAL_S = 60.0
 SEAL_INTERVAL_S = 30.0
+JUDGE_INTERVAL_S = 60.0  # a verdict rests on a quarter of an hour; 100,000 GPUs take some seconds
+ROLL_UP_INTERVAL_S = 150.0  # twice a span of five minutes, so that each stands soon after its end
 HOUSEKEEPING_INTERVAL_S = 3600.0
 
 app = Celery("allot", broker=settings.REDIS_URL, set_as_current=True)
@@ -69,6 +71,8 @@ app.conf.beat_schedule = {
     "tend": every("allocations.tasks.tend", TEND_INTERVAL_S),
     "remind": every("allocations.tasks.remind", REMIND_INTERVAL_S),
     "seal": every("inventory.tasks.seal", SEAL_INTERVAL_S),
+    "judge": every("inventory.tasks.judge", JUDGE_INTERVAL_S),
+    "roll_up": every("inventory.tasks.roll_up", ROLL_UP_INTERVAL_S),
     "housekeeping": every("inventory.tasks.housekeeping", HOUSEKEEPING_INTERVAL_S),
 }
 app.autodiscover_tasks()

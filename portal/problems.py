@@ -36,6 +36,7 @@ STATUSES: dict[type[Exception], tuple[int, str | Promise, str | Promise]] = {
     machines.WrongEnrolment: (409, _("That step is not open any more"), LOOK_AGAIN),
     machines.WrongMode: (409, _("Nothing there has modes"), LOOK_AGAIN),
     machines.WrongCordon: (409, _("That step is not open any more"), LOOK_AGAIN),
+    machines.WrongArrival: (409, _("That step is not open any more"), LOOK_AGAIN),
     machines.NodeUnreachable: (503, _("The node does not answer"), _("Try again in a moment.")),
     machines.NodeError: (502, _("The node did not do it"), _("The node's page shows what it answered.")),
     refused.AllocationsError: (409, _("That is not possible now"), LOOK_AGAIN),

@@ -146,6 +146,11 @@ ANSWER_WORKING_DAYS = env.int("ALLOT_ANSWER_WORKING_DAYS", default=3)  # for the
 POLL_INTERVAL_S = env.int("ALLOT_POLL_INTERVAL_S", default=10)
 DECIDE_UNOPENED_GPUS = env.int("ALLOT_DECIDE_UNOPENED_GPUS", default=64)  # above it the desk takes opened pitches only
 READINGS_KEPT_DAYS = env.int("ALLOT_READINGS_KEPT_DAYS", default=30)
+USAGE_5MIN_KEPT_DAYS = env.int("ALLOT_USAGE_5MIN_KEPT_DAYS", default=60)
+USAGE_HOURS_KEPT_DAYS = env.int("ALLOT_USAGE_HOURS_KEPT_DAYS", default=730)  # two years: a report beside last year's
+# A card that answers once may be gone at the next poll, and one that flaps must not be assigned in between
+# (NVIDIA/k8s-device-plugin#1014: a restart alone "healed" it). Faults end by the same count.
+GOOD_POLLS = env.int("ALLOT_GOOD_POLLS", default=3)
 MONEY_UNIT = env.str("ALLOT_MONEY_UNIT", default="USD")
 
 REDIS_URL = addresses.redis_url()

@@ -114,6 +114,12 @@ SENTENCES: dict[str, str | Promise] = {
     "node.mode": _("wants %(about)s in mode %(after)s, was %(before)s"),
     "node.silent": _("%(about)s fell silent: %(fault)s"),
     "node.answers": _("%(about)s answers again"),
+    "arrival.announced": _("announced %(gpus)s %(model)s for %(arrives_on)s"),
+    "arrival.cancelled": _("cancelled the arrival of %(gpus)s %(model)s, due %(arrives_on)s"),
+    "arrival.arrived": _("received %(gpus)s %(model)s, due %(arrives_on)s"),
+    "finding.opened": _("found %(code)s on %(about)s of %(node)s: %(evidence)s"),
+    "finding.ended": _("found no more %(code)s on %(about)s of %(node)s"),
+    "gpu.intruded": _("%(user)s uses a GPU of %(holder)s without a right (%(mode)s)"),
     "gpu.appeared": _("%(model)s appeared in %(node)s, slot %(slot)s"),
     "gpu.lost": _("a GPU of %(node)s is lost, slot %(slot)s"),
 }

@@ -17,7 +17,8 @@ def _sql_flush_with_the_trail(self, style, tables, *, reset_sequences=False, all
     # Transactional tests empty all tables: the append-only triggers let this one transaction pass, so that they
     # refuse inside tests as they do in production. The partitioned history is not Django's, so it is named here.
     statements = _sql_flush(self, style, tables, reset_sequences=reset_sequences, allow_cascade=allow_cascade)
-    return ["SET LOCAL allot.test_flush = 'on'", *statements, "TRUNCATE inventory_readinghistory"]
+    partitioned = "TRUNCATE inventory_readinghistory, inventory_usage5min, inventory_usagehour"
+    return ["SET LOCAL allot.test_flush = 'on'", *statements, partitioned]
 
 
 DatabaseOperations.sql_flush = _sql_flush_with_the_trail

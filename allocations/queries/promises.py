@@ -43,11 +43,15 @@ class DivisionCapacity:
 
 @dataclass(frozen=True)
 class ModelCapacity:
-    """One GPU model over time; true from the instant on that was asked for. `divisions`: slug -> its numbers."""
+    """One GPU model over time; true from the instant on that was asked for. `divisions`: slug -> its numbers.
+
+    `healthy` counts GPUs that are to come from their day on; `coming` names them, since they are not there yet.
+    """
 
     model: GpuModel
     healthy: Timeline
     promised: Timeline
+    coming: Sequence[facts.Coming]
     divisions: Mapping[str, DivisionCapacity]
 
     def shortage(self, division: Division, ask: Booking) -> Shortage | None:
@@ -175,13 +179,15 @@ def _capacities(
 ) -> list[ModelCapacity]:
     models = list(GpuModel.objects.order_by("name") if models is None else models)
     divisions = divisions_of_lab()
-    here, outages = facts.supply()
-    out = _by_model(outages)
+    supply = facts.supply()
+    out = _by_model(supply.outages)
     found = promised(models, at=at)
     return [
         _capacity(
             model,
-            capacity.healthy(here.get(model.pk, 0), out[model.pk]),
+            supply.healthy.get(model.pk, 0),
+            out[model.pk],
+            [each for each in supply.coming if each.model_id == model.pk],
             divisions,
             found,
             [SplitTerm(begins, percents.get(model.name, percents.get("", {}))) for begins, percents in splits],
@@ -191,8 +197,15 @@ def _capacities(
 
 
 def _capacity(
-    model: GpuModel, healthy: Timeline, divisions: Sequence[Division], found: Promised, terms: list[SplitTerm]
+    model: GpuModel,
+    gpus_now: int,
+    outages: Sequence[Booking],
+    coming: Sequence[facts.Coming],
+    divisions: Sequence[Division],
+    found: Promised,
+    terms: list[SplitTerm],
 ) -> ModelCapacity:
+    healthy = capacity.healthy(gpus_now, outages, [Booking(each.starts_at, None, each.gpus) for each in coming])
     keys = [(model.pk, division.pk) for division in divisions]
     lines = [found.inside.get(key, NOTHING) for key in keys]
     emergencies = [found.emergency.get(key, NOTHING) for key in keys]
@@ -203,6 +216,7 @@ def _capacity(
         model=model,
         healthy=healthy,
         promised=total,
+        coming=coming,
         divisions={
             division.slug: DivisionCapacity(
                 division=division,

@@ -6,6 +6,7 @@ from typing import Protocol
 
 # The values of the agent's wire are the values of every driver: one shape for whoever stores or judges them.
 from inventory.node_agent.protocol import (
+    NOT_REPORTED,
     Applied,
     Eviction,
     Fault,
@@ -18,6 +19,7 @@ from inventory.node_agent.protocol import (
 )
 
 __all__ = [
+    "NOT_REPORTED",
     "Applied",
     "Driver",
     "Eviction",

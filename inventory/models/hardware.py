@@ -66,6 +66,12 @@ class Node(models.Model):
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     fault = models.CharField(_("last fault"), max_length=40, blank=True, help_text=_("a code, empty while it answers"))
     boot_id = models.CharField(_("boot id"), max_length=64, blank=True)
+    boot_since = models.DateTimeField(
+        _("booted"),
+        null=True,
+        blank=True,
+        help_text=_("first answer of this boot: what was seen before counts no more"),
+    )
     said_mode = models.CharField(_("mode as it says"), max_length=8, choices=Mode, blank=True, db_default="")
     agent_version = models.CharField(_("version of its agent"), max_length=40, blank=True, db_default="")
     gpu_driver = models.CharField(_("GPU driver"), max_length=40, blank=True, db_default="")

@@ -10,7 +10,7 @@ from inventory.queries.enrolment import (
     would_have_ended,
 )
 from inventory.queries.freshness import fresh_after, stale_after_s
-from inventory.queries.health import Outage, healthy_counts, outages, supply
+from inventory.queries.health import Coming, Outage, Supply, coming, healthy_counts, outages, supply
 from inventory.queries.nodes import (
     cordons_now,
     nodes_with_counts,
@@ -20,10 +20,13 @@ from inventory.queries.nodes import (
 from inventory.queries.places import label_values, labels_of, units_with
 
 __all__ = [
+    "Coming",
     "SHADOW_DAYS",
     "Outage",
+    "Supply",
     "address_of",
     "addresses_of",
+    "coming",
     "cordons_now",
     "enrolment_of",
     "fresh_after",

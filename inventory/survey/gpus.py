@@ -22,9 +22,21 @@ UPDATE inventory_gpu gpu SET retired_at = gone.at
 FROM json_to_recordset(%s::json) AS gone(gpu_id bigint, at timestamptz) WHERE gpu.id = gone.gpu_id
 """
 LEAVE_SLOTS = "UPDATE inventory_gpu SET pci_bus_id = '' WHERE id = ANY(%s)"
-RETURN = "UPDATE inventory_gpu SET lost_at = NULL, retired_at = NULL WHERE id = ANY(%s)"
+RETURN = "UPDATE inventory_gpu SET lost_at = NULL, retired_at = NULL, good_polls = 0 WHERE id = ANY(%s)"
+SEAT = "UPDATE inventory_gpu SET retired_at = NULL WHERE id = ANY(%s)"
+MEND = """
+UPDATE inventory_gpu gpu SET good_polls = now.good_polls
+FROM json_to_recordset(%s::json) AS now(gpu_id bigint, good_polls int) WHERE gpu.id = now.gpu_id
+"""
+DESCRIBE = """
+UPDATE inventory_gpu gpu SET minor = coalesce(now.minor, gpu.minor),
+  serial = CASE WHEN now.serial = '' THEN gpu.serial ELSE now.serial END,
+  unified_memory = gpu.unified_memory OR now.unified_memory
+FROM json_to_recordset(%s::json) AS now(gpu_id bigint, minor int, serial text, unified_memory boolean)
+WHERE gpu.id = now.gpu_id
+"""
 LOSE = """
-UPDATE inventory_gpu gpu SET lost_at = gone.at
+UPDATE inventory_gpu gpu SET lost_at = gone.at, good_polls = 0
 FROM json_to_recordset(%s::json) AS gone(gpu_id bigint, at timestamptz) WHERE gpu.id = gone.gpu_id
 """
 TAKE_SLOTS = """
@@ -42,11 +54,13 @@ WHERE model.memory_mib IS NULL AND excluded.memory_mib IS NOT NULL
 # An instance whose card nobody has shown yet waits for the next survey. A UUID that another survey stored meanwhile is
 # that one's.
 APPEAR = """
-INSERT INTO inventory_gpu (uuid, kind, parent_id, node_id, pci_bus_id, model_id, first_seen_at, lost_at)
-SELECT seen.uuid, seen.kind, card.id, seen.node_id, seen.pci_bus_id, model.id, seen.at, seen.lost_at
+INSERT INTO inventory_gpu (
+  uuid, kind, parent_id, node_id, pci_bus_id, model_id, first_seen_at, lost_at, minor, serial, unified_memory)
+SELECT seen.uuid, seen.kind, card.id, seen.node_id, seen.pci_bus_id, model.id, seen.at, seen.lost_at,
+  seen.minor, seen.serial, seen.unified_memory
 FROM json_to_recordset(%s::json) AS seen(
   uuid text, kind text, parent_uuid text, node_id bigint, pci_bus_id text, model text, at timestamptz,
-  lost_at timestamptz)
+  lost_at timestamptz, minor int, serial text, unified_memory boolean)
 JOIN inventory_gpumodel model ON model.name = seen.model
 LEFT JOIN inventory_gpu card ON card.uuid = seen.parent_uuid
 WHERE seen.kind = 'gpu' OR card.id IS NOT NULL
@@ -68,12 +82,17 @@ def write_gpus(changes: Changes, *, node_names: Mapping[int, str]) -> dict[str, 
     _run(RETIRE, json.dumps(replaced), when=replaced)
     _run(LEAVE_SLOTS, [gpu_id for gpu_id, _claim in moved], when=moved)
     _run(RETURN, [ids[claim.seen.uuid] for claim in changes.returned], when=changes.returned)
+    _run(SEAT, [gpu.gpu_id for gpu in changes.seated], when=changes.seated)
+    mending = [{"gpu_id": gpu.gpu_id, "good_polls": count} for gpu, count in changes.mending]
+    _run(MEND, json.dumps(mending), when=mending)
     lost = [{"gpu_id": gpu.gpu_id, "at": at.isoformat()} for gpu, at, _why in changes.lost]
     _run(LOSE, json.dumps(lost), when=lost)
     places = [
         {"gpu_id": gpu_id, "node_id": claim.node_id, "pci_bus_id": claim.seen.pci_bus_id} for gpu_id, claim in moved
     ]
     _run(TAKE_SLOTS, json.dumps(places), when=places)
+    described = [{"gpu_id": ids[claim.seen.uuid]} | _description(claim) for claim in changes.described]
+    _run(DESCRIBE, json.dumps(described), when=described)
     fresh = [claim for claim in changes.claims if claim.known is None]
     ids |= _appear(fresh)
     _record(changes, [claim for claim in fresh if claim.seen.uuid in ids], ids, dict(node_names))
@@ -103,7 +122,12 @@ def _fresh_row(claim: Claim) -> dict[str, Any]:
         "model": seen.model[:80],
         "at": _at(claim),
         "lost_at": _at(claim) if seen.lost else None,
-    }
+    } | _description(claim)
+
+
+def _description(claim: Claim) -> dict[str, Any]:
+    seen = claim.seen
+    return {"minor": seen.minor, "serial": seen.serial, "unified_memory": seen.unified_memory}
 
 
 def _record(changes: Changes, fresh: Sequence[Claim], ids: Mapping[str, int], names: dict[int, str]) -> None:

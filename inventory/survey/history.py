@@ -1,7 +1,8 @@
-"""The history of readings by whole days: made ahead, dropped when old, with the surveys of their time."""
+"""History in partitions: made ahead, dropped whole when old, with the surveys of their time."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection, models, transaction
@@ -11,37 +12,56 @@ from inventory.models import Survey
 
 DAYS_AHEAD = 7  # a week of a broken beat or a long holiday costs nothing
 SURVEYS_AT_ONCE = 10_000  # a fleet of ten slices makes 3,600 in the hour between two calls; some 0.3 s of work
-PARTITION = re.compile(r"inventory_readinghistory_([0-9]{8})")
 
-STRAY_DAYS = "SELECT DISTINCT (requested_at AT TIME ZONE 'UTC')::date FROM ONLY inventory_readinghistory_rest"
-# A partition for a day of which the rest has rows is refused, so they are taken out first and put back into it.
-TAKE_OUT = """
-CREATE TEMPORARY TABLE stray AS
-WITH gone AS (
-  DELETE FROM inventory_readinghistory_rest WHERE requested_at >= %(begin)s AND requested_at < %(end)s RETURNING *
-) SELECT * FROM gone
-"""
-PARTITIONS = """
-SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
-WHERE inhparent = 'inventory_readinghistory'::regclass
-"""
+
+class Kept(NamedTuple):
+    """A table in partitions by UTC time: its column of the instant, and the setting of how many days it is kept."""
+
+    table: str
+    at: str
+    setting: str
+    by_month: bool = False
+
+    def first(self, day: date) -> date:
+        """The first day of the partition in which `day` lies."""
+        return day.replace(day=1) if self.by_month else day
+
+    def after(self, first: date) -> date:
+        """The first day of the next partition."""
+        return (first + timedelta(days=31)).replace(day=1) if self.by_month else first + timedelta(days=1)
+
+    def partition(self, first: date) -> str:
+        """Its name."""
+        return f"{self.table}_{first:%Y%m}" if self.by_month else f"{self.table}_{first:%Y%m%d}"
+
+
+KEPT = (
+    Kept("inventory_readinghistory", "requested_at", "READINGS_KEPT_DAYS"),
+    Kept("inventory_usage5min", "begins_at", "USAGE_5MIN_KEPT_DAYS"),
+    Kept("inventory_usagehour", "begins_at", "USAGE_HOURS_KEPT_DAYS", by_month=True),
+)
 
 
 def keep_history(*, today: date | None = None) -> None:
-    """There is a partition for each of the next days, and none that is older than READINGS_KEPT_DAYS.
+    """There is a partition for each of the next days, and none that is older than its table is kept for.
 
-    Each day is a transaction of its own: where a lock is not to be had, the next call goes on.
+    Each partition is a transaction of its own: where a lock is not to be had, the next call goes on.
     """
     today = today or datetime.now(UTC).date()
-    oldest = today - timedelta(days=settings.READINGS_KEPT_DAYS)
-    days = {today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1)}
-    strays = _stray_days()
-    for day in sorted(days | strays):
-        if day >= oldest:
-            _make_day(day, has_strays=day in strays)
-    for day in sorted(_partition_days() | strays):
-        if day < oldest:
-            _forget_day(day)
+    for kept in KEPT:
+        _keep(kept, today)
+
+
+def _keep(kept: Kept, today: date) -> None:
+    oldest = kept.first(today - timedelta(days=getattr(settings, kept.setting)))
+    wanted = {kept.first(today + timedelta(days=ahead)) for ahead in range(-1, DAYS_AHEAD + 1)}
+    there, strays = _partitions(kept), _stray_partitions(kept)
+    for first in sorted(wanted | strays):
+        if first >= oldest and (first in strays or first not in there):
+            _make(kept, first, has_strays=first in strays)
+    for first in sorted(there | strays):
+        if first < oldest:
+            _forget(kept, first)
 
 
 def forget_surveys(*, now: datetime | None = None) -> int:
@@ -58,41 +78,60 @@ def forget_surveys(*, now: datetime | None = None) -> int:
     return len(batch)
 
 
-def _make_day(day: date, *, has_strays: bool) -> None:
+def _make(kept: Kept, first: date, *, has_strays: bool) -> None:
+    rest = f"{kept.table}_rest"
     with transaction.atomic(), connection.cursor() as cursor:
         if has_strays:
             # Nobody may add strays between taking them out and making the partition. Parent first, as inserts do.
-            cursor.execute("LOCK TABLE ONLY inventory_readinghistory IN SHARE UPDATE EXCLUSIVE MODE")
-            cursor.execute("LOCK TABLE inventory_readinghistory_rest IN ACCESS EXCLUSIVE MODE")
-            cursor.execute(TAKE_OUT, _bounds(day))
-        cursor.execute("SELECT inventory_make_day(%s)", [day])
+            cursor.execute(f"LOCK TABLE ONLY {kept.table} IN SHARE UPDATE EXCLUSIVE MODE")
+            cursor.execute(f"LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE")
+            # A partition for a time of which the rest has rows is refused: they are taken out, and put back into it.
+            cursor.execute(
+                f"CREATE TEMPORARY TABLE stray AS WITH gone AS (DELETE FROM {rest} WHERE {_within(kept)} RETURNING *) "  # noqa: S608
+                "SELECT * FROM gone",
+                _bounds(kept, first),
+            )
+        begin, end = _bounds(kept, first).values()
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {kept.partition(first)} PARTITION OF {kept.table} "
+            f"FOR VALUES FROM ('{begin.isoformat()}') TO ('{end.isoformat()}')"
+        )
         if has_strays:
-            cursor.execute("INSERT INTO inventory_readinghistory SELECT * FROM stray")
+            cursor.execute(f"INSERT INTO {kept.table} SELECT * FROM stray")  # noqa: S608
             cursor.execute("DROP TABLE stray")
 
 
-def _forget_day(day: date) -> None:
+def _forget(kept: Kept, first: date) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS inventory_readinghistory_{day:%Y%m%d}")
+        cursor.execute(f"DROP TABLE IF EXISTS {kept.partition(first)}")
+        cursor.execute(f"DELETE FROM {kept.table}_rest WHERE {_within(kept)}", _bounds(kept, first))  # noqa: S608
+
+
+def _within(kept: Kept) -> str:
+    return f"{kept.at} >= %(begin)s AND {kept.at} < %(end)s"
+
+
+def _bounds(kept: Kept, first: date) -> dict[str, datetime]:
+    return {"begin": _midnight(first), "end": _midnight(kept.after(first))}
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _stray_partitions(kept: Kept) -> set[date]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT DISTINCT ({kept.at} AT TIME ZONE 'UTC')::date FROM ONLY {kept.table}_rest")  # noqa: S608
+        return {kept.first(day) for (day,) in cursor.fetchall()}
+
+
+def _partitions(kept: Kept) -> set[date]:
+    pattern = re.compile(f"{kept.table}_([0-9]{{6,8}})")
+    with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM inventory_readinghistory_rest WHERE requested_at >= %(begin)s AND requested_at < %(end)s",
-            _bounds(day),
+            "SELECT child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid "
+            "WHERE inhparent = %s::regclass",
+            [kept.table],
         )
-
-
-def _bounds(day: date) -> dict[str, datetime]:
-    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return {"begin": begin, "end": begin + timedelta(days=1)}
-
-
-def _stray_days() -> set[date]:
-    with connection.cursor() as cursor:
-        cursor.execute(STRAY_DAYS)
-        return {day for (day,) in cursor.fetchall()}
-
-
-def _partition_days() -> set[date]:
-    with connection.cursor() as cursor:
-        cursor.execute(PARTITIONS)
-        found = (PARTITION.fullmatch(name) for (name,) in cursor.fetchall())
-        return {datetime.strptime(match[1], "%Y%m%d").replace(tzinfo=UTC).date() for match in found if match}
+        found = [match[1] for (name,) in cursor.fetchall() if (match := pattern.fullmatch(name))]
+    return {date(int(text[:4]), int(text[4:6]), int(text[6:] or 1)) for text in found}

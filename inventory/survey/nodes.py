@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from inventory.drivers.base import Observed
 from inventory.errors import InventoryError, NodeError
 from inventory.models import Node, Survey, SurveyFault
 from inventory.survey.comparing import KnownGpu
@@ -15,21 +16,26 @@ from inventory.trail import record_many
 
 # Locked by id, so that surveys of the same nodes store one after the other and never wait for each other in a ring.
 LOCK = """
-SELECT id, name, answered_at, boot_id, silent_since, fault FROM inventory_node
+SELECT id, name, answered_at, boot_id, silent_since, fault, expected_gpus, boot_since, said_mode FROM inventory_node
 WHERE id = ANY(%s) AND retired_at IS NULL ORDER BY id FOR NO KEY UPDATE
 """
 KNOWN = """
 SELECT gpu.id, gpu.uuid, gpu.node_id, gpu.kind, gpu.pci_bus_id, gpu.lost_at, gpu.retired_at, gpu.parent_id,
-  reading.requested_at, reading.boot_id, reading.sequence
+  reading.requested_at, reading.boot_id, reading.sequence, gpu.good_polls, gpu.minor, gpu.serial, gpu.unified_memory
 FROM inventory_gpu gpu LEFT JOIN inventory_reading reading ON reading.gpu_id = gpu.id
 WHERE gpu.uuid IS NOT NULL AND
 """
 UPDATE = """
 UPDATE inventory_node node
 SET answered_at = coalesce(now.answered_at, node.answered_at), boot_id = coalesce(now.boot_id, node.boot_id),
-    silent_since = now.silent_since, fault = now.fault
+    silent_since = now.silent_since, fault = now.fault,
+    boot_since = CASE WHEN now.boot_id <> node.boot_id THEN now.answered_at ELSE node.boot_since END,
+    said_mode = coalesce(now.mode, node.said_mode), agent_version = coalesce(now.agent, node.agent_version),
+    gpu_driver = coalesce(now.driver, node.gpu_driver),
+    cards_on_bus = CASE WHEN now.answered_at IS NULL THEN node.cards_on_bus ELSE now.cards_on_bus END
 FROM json_to_recordset(%s::json) AS now(
-  id bigint, answered_at timestamptz, boot_id text, silent_since timestamptz, fault text)
+  id bigint, answered_at timestamptz, boot_id text, silent_since timestamptz, fault text,
+  mode text, agent text, driver text, cards_on_bus int)
 WHERE node.id = now.id
 """
 
@@ -43,14 +49,16 @@ class NodeState(NamedTuple):
     boot_id: str
     silent_since: datetime | None
     fault: str
+    expected_gpus: int
+    boot_since: datetime | None
+    said_mode: str
 
 
 class Heard(NamedTuple):
-    """A node that answered: the instant at which it was asked, and its boot."""
+    """A node that answered, and what it said."""
 
     node: NodeState
-    requested_at: datetime
-    boot_id: str
+    said: Observed
 
 
 class Unheard(NamedTuple):
@@ -110,21 +118,30 @@ def write_nodes(survey: Survey, heard: Sequence[Heard], unheard: Sequence[Unhear
         "node.answers",
         [
             (node, {"silent_since": node.silent_since, "fault": node.fault})
-            for node, _requested_at, _boot_id in heard
+            for node, _said in heard
             if node.silent_since is not None
         ],
     )
 
 
 def _heard_row(heard: Heard) -> dict[str, Any]:
-    answered_at = heard.requested_at.isoformat()
-    node_id = heard.node.node_id
-    return {"id": node_id, "answered_at": answered_at, "boot_id": heard.boot_id, "silent_since": None, "fault": ""}
+    observation = heard.said.observation
+    return {
+        "id": heard.node.node_id,
+        "answered_at": heard.said.requested_at.isoformat(),
+        "boot_id": observation.boot_id,
+        "silent_since": None,
+        "fault": "",
+        "mode": observation.mode,
+        "agent": observation.agent,
+        "driver": observation.driver,
+        "cards_on_bus": observation.cards_on_bus,
+    }
 
 
 def _unheard_row(node: NodeState, error: InventoryError, survey: Survey) -> dict[str, Any]:
     since = (node.silent_since or survey.started_at).isoformat()
-    return {"id": node.node_id, "answered_at": None, "boot_id": None, "silent_since": since, "fault": error.code}
+    return {"id": node.node_id, "silent_since": since, "fault": error.code}
 
 
 def _detail(error: InventoryError) -> str:

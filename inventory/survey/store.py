@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -11,7 +12,9 @@ from inventory.models import Survey
 from inventory.queries import fresh_after
 from inventory.survey.asking import Answer
 from inventory.survey.comparing import KnownGpu, compare
+from inventory.survey.findings import health_of, write_findings
 from inventory.survey.gpus import write_gpus
+from inventory.survey.intrusions import write_intrusions
 from inventory.survey.nodes import (
     Heard,
     NodeState,
@@ -42,7 +45,7 @@ def store_survey(answers: Sequence[Answer], *, started_at: datetime) -> Survey:
         and not _is_later(node.answered_at, started_at)
     ]
     known = _with_strangers(known, said)
-    changes = compare(known, said, fresh_after=fresh_after(timezone.now()))
+    changes = compare(known, said, fresh_after=fresh_after(timezone.now()), good_polls=settings.GOOD_POLLS)
     survey = Survey.objects.create(
         started_at=started_at,
         finished_at=timezone.now(),
@@ -52,7 +55,9 @@ def store_survey(answers: Sequence[Answer], *, started_at: datetime) -> Survey:
     )
     gpu_ids = write_gpus(changes, node_names={node.node_id: node.name for node in nodes.values()})
     store_readings(changes.claims, gpu_ids, survey_id=survey.pk)
-    heard = [Heard(nodes[node_id], seen.requested_at, seen.observation.boot_id) for node_id, seen in said]
+    write_intrusions(changes.claims, gpu_ids)
+    heard = [Heard(nodes[node_id], seen) for node_id, seen in said]
+    write_findings(health_of(changes, known, gpu_ids, heard, unheard, now=started_at), nodes)
     write_nodes(survey, heard, unheard)
     return survey
 

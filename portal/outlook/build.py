@@ -13,6 +13,7 @@ from allocations.capacity import Booking, Shortage
 from allocations.days import day_of, start_of
 from allocations.models import Division, Person, Pitch, Project
 from inventory.models import GpuModel
+from inventory.queries import Coming
 from portal.charts import CapacityChart, capacity_chart
 from portal.outlook.displaced import Displaced, displaced_by
 from portal.outlook.signers import Signer, Signers, signers_as_typed, signers_of_pitch
@@ -52,6 +53,7 @@ class Outlook:
     chart: CapacityChart
     alternatives: Sequence[AlternativeOutlook] = ()
     displaced: Displaced = field(default_factory=Displaced)
+    coming: Sequence[Coming] = ()  # GPUs of the model that count from their day on and are not there yet
     is_in_window: bool = False  # it does not fit on its first day, and does on a later one that would do
 
     @property
@@ -185,6 +187,7 @@ def _outlook(
         signing=signing,
         alternatives=alternatives,
         displaced=displaced or Displaced(),
+        coming=room.coming,
         chart=capacity_chart(
             own.free,
             gpus=ask.gpus,

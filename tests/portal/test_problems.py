@@ -28,6 +28,7 @@ EXPECTED = {
     "BadJoinCode": (403, "bad_join_code"),
     "WrongEnrolment": (409, "wrong_enrolment"),
     "WrongMode": (409, "wrong_mode"),
+    "WrongArrival": (409, "wrong_arrival"),
     "NodeError": (502, "node_error"),
     "NodeUnreachable": (503, "node_unreachable"),
     "NodeRefused": (502, "node_refused"),

@@ -21,9 +21,21 @@ def other():
     return factories.node("n2", gpus=2, cards=0)
 
 
+@pytest.fixture
+def one_good_poll(settings):
+    settings.GOOD_POLLS = 1
+
+
 def events(*verbs):
-    found = Event.objects.filter(verb__in=verbs) if verbs else Event.objects.exclude(verb="gpu.appeared")
+    others = Event.objects.exclude(verb="gpu.appeared").exclude(verb__startswith="finding.")
+    found = Event.objects.filter(verb__in=verbs) if verbs else others
     return [(event.verb, event.subject_label, event.facts) for event in found.order_by("pk")]
+
+
+def polls(node, seconds, *gpus, **options):
+    """The node shows these GPUs at each of these instants."""
+    for second in seconds:
+        survey(said(node, *gpus, at=later(second), **options), at=later(second))
 
 
 def places():
@@ -66,10 +78,45 @@ def test_a_card_that_says_it_is_lost_is_lost_and_comes_back(node):
     survey(said(node, card("GPU-a", lost=True, util=None), at=later(10)), at=later(10))
     assert Gpu.objects.get().lost_at == later(10)
 
-    survey(said(node, card("GPU-a"), at=later(20)), at=later(20))
+    polls(node, (20, 30, 40), card("GPU-a"))
 
     assert Gpu.objects.get().lost_at is None
     assert [verb for verb, *_ in events()] == ["gpu.lost", "gpu.returned"]
+
+
+def test_a_lost_card_is_back_after_three_good_polls_in_a_row_and_no_sooner(node):
+    """NVIDIA/k8s-device-plugin#1014: a restart alone made it look healthy."""
+    survey(said(node, card("GPU-a")))
+    sick = card("GPU-a", lost=True, util=None)
+    story = [sick, card("GPU-a"), card("GPU-a"), sick, card("GPU-a"), card("GPU-a")]
+
+    for number, seen in enumerate(story, start=1):
+        survey(said(node, seen, at=later(10 * number)), at=later(10 * number))
+    between = (Gpu.objects.get().lost_at, Gpu.objects.get().good_polls)
+    polls(node, (70,), card("GPU-a"))
+
+    assert between == (later(10), 2)
+    assert (Gpu.objects.get().lost_at, Gpu.objects.get().good_polls) == (None, 0)
+
+
+def test_an_agent_that_begins_anew_brings_no_lost_card_back(node):
+    """NVIDIA/k8s-device-plugin#1014."""
+    survey(said(node, card("GPU-a")), at=NOON)
+    survey(said(node, at=later(10)), at=later(10))
+
+    survey(said(node, card("GPU-a"), at=later(20), boot="boot-2", sequence=1), at=later(20))
+
+    assert Gpu.objects.get().lost_at == later(10)
+
+
+def test_a_poll_that_does_not_show_it_starts_the_count_anew(node):
+    survey(said(node, card("GPU-a"), card("GPU-b", 1)))
+    polls(node, (10,), card("GPU-b", 1))
+    polls(node, (20, 30), card("GPU-a"), card("GPU-b", 1))
+
+    polls(node, (40,), card("GPU-b", 1))
+
+    assert Gpu.objects.get(uuid="GPU-a").good_polls == 0
 
 
 def test_a_silent_node_loses_no_card(node):
@@ -135,14 +182,16 @@ def test_a_card_moves_to_the_node_that_shows_it_when_its_own_shows_it_no_more(no
     assert events() == [("gpu.moved", "GPU-a", facts | {"from_node": "n1", "from_slot": "00000000:01:00.0"})]
 
 
-def test_a_lost_card_moves_at_once(node, other):
+def test_a_lost_card_moves_at_once_and_is_fit_for_use_after_three_good_polls(node, other):
     survey(said(node, card("GPU-a", 0)))
     survey(said(node, at=later(10)), at=later(10))
 
-    survey(said(other, card("GPU-a", 1), at=later(20)), at=later(20))
+    polls(other, (20,), card("GPU-a", 1))
+    first = (places(), Gpu.objects.get().lost_at)
+    polls(other, (30, 40), card("GPU-a", 1))
 
-    assert places() == {"GPU-a": ("n2", 1)}
-    assert Gpu.objects.get().lost_at is None
+    assert first == ({"GPU-a": ("n2", 1)}, later(10))
+    assert (places(), Gpu.objects.get().lost_at) == ({"GPU-a": ("n2", 1)}, None)
 
 
 def test_a_card_of_a_node_that_is_silent_for_long_moves(node, other):
@@ -216,8 +265,11 @@ ANYWHERE = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(story=ANYWHERE)
-def test_whatever_nodes_show_the_rows_follow_the_newest_answer(story):
-    """A story is what each node shows at each poll: slot -> card and whether it says it is lost, None when silent."""
+def test_whatever_nodes_show_the_rows_follow_the_newest_answer(story, one_good_poll):
+    """A story is what each node shows at each poll: slot -> card and whether it says it is lost, None when silent.
+
+    A card that was lost is good again after several polls; here one is enough.
+    """
     nodes = [factories.node(gpus=3, cards=0) for _ in range(2)]
     stem = f"GPU-{nodes[0].pk}-"
     for number, poll in enumerate(story):

@@ -1,10 +1,14 @@
-"""Readings: the newest one stays, history keeps all, unknown stays unknown, and the seconds between are added up."""
+"""Readings: the newest one stays, history keeps all, and unknown stays unknown."""
 
-from datetime import UTC, date, datetime, timedelta
+import json
+from datetime import UTC, date, datetime
 
 import pytest
 
-from inventory.models import Gpu, Reading, ReadingHistory, UsageDay
+from inventory.drivers.base import Observed, ProcessSeen, Value
+from inventory.models import Gpu, Reading, ReadingHistory
+from inventory.node_agent.protocol import parse_observation
+from inventory.survey import Answer
 from tests import factories
 from tests.inventory.survey.seen import NOON, card, instance, later, said, silent, survey
 
@@ -21,11 +25,6 @@ def node():
     return factories.node("n1", gpus=1, cards=0)
 
 
-def usage():
-    days = UsageDay.objects.order_by("on", "holder")
-    return [(day.on.day, day.holder, day.busy_s, day.idle_s, day.unknown_s, day.util_pct_s) for day in days]
-
-
 def test_a_reading_says_what_the_node_said_and_when_it_was_asked(node):
     made = survey(said(node, card(holder="apollo", util=63.0, generation=4, draining=True), sequence=7))
 
@@ -35,6 +34,60 @@ def test_a_reading_says_what_the_node_said_and_when_it_was_asked(node):
     assert (reading.util_pct, reading.mem_used_mib, reading.power_w, reading.temperature_c) == (63.0, 12, 70.5, 30.0)
     assert (reading.running, reading.processes, reading.reasons) == (0, [], {})
     assert (made.nodes_asked, made.nodes_answered, made.gpus_seen) == (1, 1, 1)
+
+
+def test_all_that_the_wire_says_of_a_gpu_is_stored(node):
+    values = {"util_peak_pct": 100, "engine_pct": 3, "energy_j": 5_000_000.5, "mem_reserved_mib": 551}
+    told = {name: Value(value, None, 0.0) for name, value in (values | {"power_limit_w": 700}).items()}
+    ada = ProcessSeen(4242, "ada", 1_700_000_000.0, 71_680, 1005, "python3", "slurm:123", zombie=False, allowed=True)
+    seen = card(**told, minor=4, serial="1650321", processes=(ada,), open_to=(1005, 1006), access_revision=3)
+
+    survey(said(node, seen))
+
+    reading, past, gpu = Reading.objects.get(), ReadingHistory.objects.get(), Gpu.objects.get()
+    assert {name: getattr(reading, name) for name in values} == values
+    assert (reading.power_limit_w, reading.open_to, reading.access_revision) == (700, [1005, 1006], 3)
+    assert reading.processes == [
+        {"pid": 4242, "user": "ada", "started_at_s": 1_700_000_000.0, "mem_mib": 71_680, "uid": 1005,
+         "name": "python3", "job": "slurm:123", "zombie": False, "allowed": True}
+    ]  # fmt: skip
+    assert (past.util_peak_pct, past.engine_pct, past.energy_j) == (100, 3, 5_000_000.5)
+    assert (gpu.minor, gpu.serial, gpu.unified_memory) == (4, "1650321", False)
+
+
+def test_a_device_number_that_changed_with_a_boot_is_told_and_what_an_agent_leaves_out_stays(node):
+    """PrincetonUniversity/jobstats#34: the index is not N of /dev/nvidiaN."""
+    survey(said(node, card(minor=4, serial="1650321")))
+    survey(said(node, card(minor=0), at=later(10)), at=later(10))
+
+    survey(said(node, card(), at=later(20)), at=later(20))
+
+    gpu = Gpu.objects.get()
+    assert (gpu.minor, gpu.serial) == (0, "1650321")
+
+
+def test_an_agent_of_the_first_version_is_served_and_what_it_never_heard_of_is_unknown(node):
+    wire = {
+        "protocol": 1, "node": "n1", "boot_id": "b", "sequence": 1,
+        "gpus": [{
+            "uuid": "GPU-a", "pci_bus_id": "00000000:01:00.0", "kind": "gpu", "parent_uuid": None, "model": "H100",
+            "memory_total_mib": 81_559, "lost": False, "holder": "apollo", "generation": 3, "draining": False,
+            "values": {
+                name: {"value": 5, "reason": None, "age_s": 1}
+                for name in ("util_pct", "mem_used_mib", "power_w", "temperature_c")
+            },
+            "processes": [{"pid": 7, "user": "ada", "started_at_s": 1, "mem_mib": 5}],
+        }],
+    }  # fmt: skip
+    seen = parse_observation(json.dumps(wire).encode())
+
+    survey(Answer(node.pk, Observed(seen, NOON)))
+
+    reading = Reading.objects.get()
+    assert (reading.util_pct, reading.util_peak_pct, reading.energy_j, reading.open_to) == (5.0, None, None, None)
+    assert (reading.reasons, reading.processes[0]["allowed"]) == ({}, None)
+    node.refresh_from_db()
+    assert (node.said_mode, node.agent_version, node.cards_on_bus) == ("enforce", "", None)
 
 
 def test_what_is_not_known_is_null_with_its_reason_and_never_zero(node):
@@ -80,7 +133,6 @@ def test_an_older_answer_changes_nothing_even_if_it_comes_last(node, at):
 
     assert list(Reading.objects.order_by("gpu").values_list("holder", "requested_at")) == [("apollo", NOON), ("", NOON)]
     assert ReadingHistory.objects.count() == 2
-    assert UsageDay.objects.count() == 0
     assert Gpu.objects.filter(lost_at=None).count() == 2
     node.refresh_from_db()
     assert node.answered_at == NOON
@@ -105,77 +157,12 @@ def test_a_new_boot_counts_its_answers_anew(node):
     assert node.boot_id == "boot-2"
 
 
-@pytest.mark.parametrize(
-    ("util", "used"),
-    [(40.0, (10.0, 0.0, 0.0, 400.0)), (0.0, (0.0, 10.0, 0.0, 0.0)), (None, (0.0, 0.0, 10.0, 0.0))],
-    ids=["busy", "idle", "unknown"],
-)
-def test_the_seconds_between_readings_go_to_the_holder_before_by_what_was_seen(node, util, used):
-    survey(said(node, card(holder="apollo", util=util)))
-    assert usage() == []
-
-    survey(said(node, card(holder="borealis", util=100.0), at=later(10)), at=later(10))
-
-    assert usage() == [(10, "apollo", *used)]
-
-
-def test_seconds_of_a_day_add_up(node):
-    for seconds, util in ((0, 50.0), (10, 100.0), (20, 0.0), (35, 0.0)):
-        survey(said(node, card(holder="apollo", util=util), at=later(seconds)), at=later(seconds))
-
-    assert usage() == [(10, "apollo", 20.0, 15.0, 0.0, 1500.0)]
-
-
-def test_a_gap_between_readings_is_unknown_beyond_three_intervals(node):
-    survey(said(node, card(holder="apollo", util=0.0)))
-
-    survey(said(node, card(holder="apollo", util=0.0), at=later(100)), at=later(100))
-
-    assert usage() == [(10, "apollo", 0.0, 30.0, 70.0, 0.0)]
-
-
-def test_a_span_is_split_at_midnight_and_a_long_gap_over_its_days(node):
-    evening = datetime(2026, 3, 10, 23, 59, 50, tzinfo=UTC)
-    night = datetime(2026, 3, 12, 0, 0, 5, tzinfo=UTC)
-    survey(said(node, card(holder="apollo", util=80.0), at=evening), at=evening)
-    survey(said(node, card(holder="apollo", util=0.0), at=evening + timedelta(seconds=15)), at=evening)
-
-    survey(said(node, card(holder="apollo", util=0.0), at=night), at=night)
-
-    assert usage() == [
-        (10, "apollo", 10.0, 0.0, 0.0, 800.0),
-        (11, "apollo", 5.0, 30.0, 86_400.0 - 35.0, 400.0),
-        (12, "apollo", 0.0, 0.0, 5.0, 0.0),
-    ]
-
-
-def test_every_second_between_two_readings_is_in_the_ledger_once(node):
-    begin = datetime(2026, 3, 9, 5, 0, 0, 250_000, tzinfo=UTC)
-    instants = [begin + timedelta(seconds=second) for second in (0, 9.5, 20.25, 71, 90_000, 90_003)]
-    for number, at in enumerate(instants):
-        util = (None, 0.0, 55.0)[number % 3]
-        survey(said(node, card(holder=("apollo", "")[number % 2], util=util), at=at), at=at)
-
-    total = sum(busy + idle + unknown for _day, _holder, busy, idle, unknown, _weight in usage())
-    assert total == pytest.approx((instants[-1] - instants[0]).total_seconds())
-
-
-def test_a_holder_that_nobody_knew_is_unknown_use_of_nobody(node):
-    survey(said(node, card(holder="apollo", util=90.0)))
-    Reading.objects.update(holder=None)
-
-    survey(said(node, card(holder="apollo", util=90.0), at=later(10)), at=later(10))
-
-    assert usage() == [(10, "", 0.0, 0.0, 10.0, 0.0)]
-
-
 def test_a_silent_node_keeps_its_readings_and_they_age(node):
     survey(said(node, card(holder="apollo", util=90.0)))
 
     survey(silent(node), at=later(10))
 
     assert list(Reading.objects.values_list("holder", "requested_at")) == [("apollo", NOON)]
-    assert usage() == []
 
 
 def test_readings_of_a_day_without_a_partition_are_kept_too(node):
