@@ -62,7 +62,7 @@ WITH unit AS MATERIALIZED (
   WHERE activity.idle_power_w IS NOT NULL GROUP BY gpu.model_id
 )
 SELECT unit.gpu_id, unit.begins_at, coalesce(valid, 0), coalesce(peaks, 0), coalesce(shown, 0), first_at, last_at,
-  first_told_at, told_at, first_shown_at, util_mean_pct, util_max_pct, engine_max_pct, power_w,
+  first_told_at, told_at, first_shown_at, summed.util_mean_pct, summed.util_max_pct, engine_max_pct, summed.power_w,
   CASE WHEN last_count_at > first_count_at AND least_j = first.energy_j AND most_j = last.energy_j
     THEN (most_j - least_j) / extract(epoch FROM last_count_at - first_count_at) END::float8,
   coalesce(recent, 0), coalesce(recent_empty, 0), empty_at, present_at, left_at, process_at, occupied_at,

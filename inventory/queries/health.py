@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django.contrib.postgres.fields import DateTimeRangeField
 from django.db.models import BigIntegerField, Count, DateField, F, Q, QuerySet, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from inventory.models import Arrival, Cordon
@@ -48,7 +49,7 @@ def healthy_counts() -> dict[int, int]:
 def supply() -> Supply:
     """`healthy_counts`, `outages` and `coming` together, in one query."""
     nothing = Value(None, output_field=DateTimeRangeField())
-    no_day, no_cordon = Value(None, output_field=DateField()), Value(None, output_field=BigIntegerField())
+    no_day, no_cordon = Cast(Value(None), DateField()), Value(None, output_field=BigIntegerField())
     healthy = _healthy().annotate(during=nothing, cordon=no_cordon, day=no_day, gpus=Count("pk"))
     arrivals = _arrivals().annotate(during=nothing, cordon=no_cordon, day=F("arrives_on"), number=F("gpus"))
     found = Supply({}, [], [])
@@ -90,7 +91,7 @@ def _begin_of(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day, time.min))
 
 
-def _out(**columns: Value) -> QuerySet[Any]:
+def _out(**columns: Cast) -> QuerySet[Any]:
     """(GPU model id, time, cordon, `columns`, GPUs) of each cordon that is in force or still to come."""
     ends_later = Q(during__endswith=None) | Q(during__endswith__gt=timezone.now())
     rows = Cordon.objects.filter(ends_later, node__gpus__in=units().filter(lost_at=None)).order_by()

@@ -4,11 +4,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from allocations import grants, queries
 from allocations.capacity import Booking
 from allocations.errors import OverCapacity, OverShare
 from allocations.models import Split
+from inventory import arrivals
 from inventory.models import Gpu, Node
 from tests import factories
 from tests.allocations.acts import submit
@@ -189,3 +191,17 @@ def test_the_numbers_of_all_models_take_the_same_queries_however_many_rows(lab, 
         numbers = queries.capacities_of(at=march(1, 12) + timedelta(hours=1))
 
     assert len(numbers) == rows
+
+
+def test_gpus_that_are_to_come_count_from_their_day_on_and_are_named_as_not_there_yet(lab):
+    h100 = factories.model("H100")
+    factories.node(model=h100, gpus=8)
+    now = timezone.now()
+    day = timezone.localdate() + timedelta(days=30)
+    arrivals.announce_arrival(model=h100, gpus=64, arrives_on=day, by=lab.ops, reason="order 4711")
+
+    room = queries.capacity_of(h100, at=now)
+
+    before, after = room.coming[0].starts_at - timedelta(seconds=1), room.coming[0].starts_at
+    assert (room.healthy.at(now), room.healthy.at(before), room.healthy.at(after)) == (8, 8, 72)
+    assert [(each.gpus, timezone.localdate(each.starts_at)) for each in room.coming] == [(64, day)]

@@ -44,10 +44,10 @@ def instance(uuid, parent: GpuSeen, **fields) -> GpuSeen:
 _sequence = iter(range(1, 1_000_000))
 
 
-def said(node, *gpus, at=NOON, boot="boot-1", sequence=None) -> Answer:
-    """The node was asked at `at` and shows these GPUs."""
+def said(node, *gpus, at=NOON, boot="boot-1", sequence=None, **fields) -> Answer:
+    """The node was asked at `at` and shows these GPUs; `fields` of the second version of the wire."""
     number = next(_sequence) if sequence is None else sequence
-    return Answer(node.pk, Observed(Observation(node.name, boot, number, gpus), at))
+    return Answer(node.pk, Observed(Observation(node.name, boot, number, gpus, **fields), at))
 
 
 def silent(node, error=None) -> Answer:
