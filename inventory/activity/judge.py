@@ -65,7 +65,7 @@ def settled(
 def _state(
     window: Window, unit: Unit, rules: Rules, idle_w: float | None, coverage_pct: float, now: datetime
 ) -> tuple[State, datetime | None, str]:
-    if unit.is_lost or unit.holder is None or window.last_at is None:
+    if unit.is_lost or window.last_at is None:
         return "unknown", window.told_at, "it is lost" if unit.is_lost else "nothing is known about it"
     if window.recent >= 2 and window.recent == window.recent_empty:
         return "empty", window.occupied_at or window.first_at, f"no process and no memory in {window.recent} readings"

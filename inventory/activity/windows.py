@@ -37,7 +37,7 @@ class Reading(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """What is known of the GPU apart from its readings. `holder`: by the newest reading, None unknown."""
+    """What is known of the GPU apart from its readings. `holder`: by the newest reading, None where no node says it."""
 
     holder: str | None
     booted_at: datetime | None = None
@@ -89,7 +89,7 @@ class Window(NamedTuple):
 def window_of(readings: Iterable[Reading], unit: Unit, rules: Rules, *, now: datetime) -> Window:
     """The window that ends `now`; the order of `readings` does not matter."""
     begins_at = max(now - timedelta(seconds=rules.window_s), unit.booted_at or datetime.min.replace(tzinfo=now.tzinfo))
-    own = (row for row in readings if row.holder is not None and row.holder == unit.holder)
+    own = (row for row in readings if row.holder == unit.holder)
     rows = sorted((row for row in own if begins_at <= row.at <= now), key=lambda row: row.at)
     told = [row for row in rows if row.tells_use]
     shown = [row for row in rows if row.shows_use]

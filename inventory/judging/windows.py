@@ -33,7 +33,8 @@ WITH unit AS MATERIALIZED (
     unit.shares_memory OR coalesce(past.mem_used_mib <= unit.floor_mib, false) AS bare,
     coalesce(past.util_pct >= %(busy_from_pct)s, false) AS busy
   FROM inventory_readinghistory past
-  JOIN unit ON unit.gpu_id = past.gpu_id AND past.holder = unit.holder AND past.requested_at >= unit.begins_at
+  JOIN unit ON unit.gpu_id = past.gpu_id AND past.requested_at >= unit.begins_at
+    AND past.holder IS NOT DISTINCT FROM unit.holder
   WHERE past.requested_at >= %(begins_at)s AND past.requested_at <= %(now)s
 ), summed AS (
   SELECT gpu_id,

@@ -20,8 +20,8 @@ from inventory.queries.nodes import (
 from inventory.queries.places import label_values, labels_of, units_with
 
 __all__ = [
-    "Coming",
     "SHADOW_DAYS",
+    "Coming",
     "Outage",
     "Supply",
     "address_of",

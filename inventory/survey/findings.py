@@ -80,8 +80,9 @@ class Found(NamedTuple):
 class Health:
     """What one survey says about ill health. `well`: GPU -> instant at which it was seen, present and not lost.
 
-    `gone`: GPUs that were taken out of their slots. `tells_faults`: nodes whose agents would say what is wrong.
-    `claimed`: GPUs that two nodes show. `owner_of`: GPU -> its node, for the nodes that answered.
+    `tells_faults`: nodes whose agents would say what is wrong; `booted`: those that answer from another boot than
+    before. `gone`: GPUs that were taken out of their slots; `claimed`: those that two nodes show. `owner_of`: GPU ->
+    its node, for the nodes that answered.
     """
 
     found: dict[Key, Found] = field(default_factory=dict)
@@ -89,6 +90,7 @@ class Health:
     well: dict[int, datetime] = field(default_factory=dict)
     tells_faults: set[int] = field(default_factory=set)
     gone: dict[int, datetime] = field(default_factory=dict)
+    booted: set[int] = field(default_factory=set)
     claimed: set[int] = field(default_factory=set)
     owner_of: dict[int, int] = field(default_factory=dict)
 
@@ -113,6 +115,7 @@ def health_of(
         heard={node.node_id: said.requested_at for node, said in heard},
         # An agent that says no version speaks the first wire, which has no faults.
         tells_faults={node.node_id for node, said in heard if said.observation.agent},
+        booted={node.node_id for node, said in heard if said.observation.boot_id != node.boot_id},
         gone={gpu.gpu_id: claim.said.requested_at for gpu, claim in changes.replaced},
         owner_of={ids[claim.seen.uuid]: claim.node_id for claim in changes.claims if claim.seen.uuid in ids},
     )
@@ -225,7 +228,8 @@ def _seen_well(
     if at is None or (code not in OWN and node_id not in health.tells_faults):
         return None
     node = nodes.get(node_id)
-    forgot = is_told_once(code) and node and node.boot_since and node.boot_since > finding.seen_at
+    booted_since = node is not None and node.boot_since is not None and node.boot_since > finding.seen_at
+    forgot = is_told_once(code) and (node_id in health.booted or booted_since)
     return None if forgot and at < finding.seen_at + TOLD_ONCE_FOR else at
 
 

@@ -41,7 +41,8 @@ CASES = {
     ),
     "handed over a minute ago": ("unknown", [*quarter(holder="borealis")[:-6], *quarter()[-6:]], {}),
     "it is lost": ("unknown", quarter(), {"unit": UNIT._replace(is_lost=True)}),
-    "nobody knows the holder": ("unknown", quarter(), {"unit": Unit(None)}),
+    "a page that does not say the holder: dcgm-exporter": ("held_idle", quarter(holder=None), {"unit": Unit(None)}),
+    "nobody ever read it": ("unknown", [], {"unit": Unit(None)}),
     # Looks busy, is not.
     "kernels spin and wait at idle power": ("hung", quarter(util_pct=100.0, power_w=IDLE_W + 10), {}),
     "the same where nobody knows what rest draws": ("active", quarter(util_pct=100.0, power_w=80.0), {"idle_w": None}),

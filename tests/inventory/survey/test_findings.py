@@ -238,8 +238,8 @@ def test_instances_that_went_with_a_reboot_are_lost_and_what_is_assigned_to_them
     poll(node, parent, instance("MIG-new", parent), at=10, boot="boot-2")
 
     old.refresh_from_db()
-    assert (old.lost_at, assignment.during.upper) == (later(10), None)
-    assert list(lab.project.assignments.values_list("gpu__uuid", flat=True)) == ["MIG-old"]
+    assignment.refresh_from_db()
+    assert (old.lost_at, assignment.gpu, assignment.during.upper) == (later(10), old, None)
     assert findings(code="lost") == [("n1", "MIG-old", "lost", "out", None)]
 
 
