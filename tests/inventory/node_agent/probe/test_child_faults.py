@@ -136,6 +136,18 @@ def test_dying_once_at_a_card_is_no_proof_against_it():
     assert [(index, found.code) for index, found in suspects.all().items()] == [(3, "probe_died")]
 
 
+def test_a_parent_that_could_not_run_itself_blames_no_card(node):
+    node.write("[gpu 0-1]\nutil.gpu = 5\nhang.nvmlDeviceGetUtilizationRates = 100\n")
+    with node.probe(card_deadline_s=1.5) as probe:
+        probe.look()
+        pid = probe.probe.child_pid
+        probe.runner.run(_with_a_busy_loop(probe.probe, busy_s=3.0))
+
+        seen, same = probe.probe.seen(), probe.probe.child_pid == pid
+
+    assert ([gpu.faults for gpu in seen.gpus], same) == ([(), ()], True)
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05, 0.1, 0.15, 0.25])
 def test_a_child_that_somebody_kills_is_replaced_in_the_same_round(node, sent, after_s):
@@ -237,6 +249,14 @@ def test_a_child_dies_with_its_parent(node, tmp_path):
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert not Path(f"/proc/{pid}").exists()
+
+
+async def _with_a_busy_loop(probe, busy_s: float) -> None:
+    round_ = asyncio.create_task(probe.look())
+    # The child is told and at work.
+    await asyncio.sleep(0.05)
+    time.sleep(busy_s)
+    await round_
 
 
 async def _with_signal(probe, sent: signal.Signals, after_s: float) -> None:
