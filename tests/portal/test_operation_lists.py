@@ -37,7 +37,7 @@ def _rows(lab, count: int) -> None:
 
 
 ADDRESSES = [
-    ("/reshuffle/", 21),
+    ("/reshuffle/", 22),
     ("/fleet/", 6),
     ("/fleet/?as=table", 9),
     ("/fleet/tiles.json", 4),
@@ -67,7 +67,7 @@ def test_a_node_and_a_plan_cost_the_same_however_many_gpus(client, lab, django_a
     plan = plans.propose_plan(grant=factories.grant(lab.project, gpus=gpus), by=lab.ops)
     client.force_login(lab.ops)
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(13):
         client.get("/nodes/gpu-1.lab/")
     with django_assert_num_queries(11):
         client.get(f"/plans/{plan.public_id}/")
