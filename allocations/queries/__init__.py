@@ -20,6 +20,7 @@ from allocations.queries.idle import (
     low_units,
     open_cases,
     phases_of,
+    phases_visible_to,
     quiet_projects,
 )
 from allocations.queries.leaving import Theirs, theirs
@@ -254,6 +255,7 @@ __all__ = [
     "percents_of",
     "permissions_on",
     "phases_of",
+    "phases_visible_to",
     "pitches_of",
     "pitches_visible_to",
     "preview_for",

@@ -137,6 +137,12 @@ def low_units() -> QuerySet[Activity]:
     )
 
 
+def phases_visible_to(person: Person) -> QuerySet[IdlePhase]:
+    """Quiet phases that are not over, of the projects that the person sees, by their beginning."""
+    rows = IdlePhase.objects.filter(project__in=projects_visible_to(person), ends_at__gt=timezone.now())
+    return rows.select_related("project__division", "project__lead", "declared_by")
+
+
 def phases_of(project: Project, *, now: datetime | None = None) -> QuerySet[IdlePhase]:
     """The project's quiet phases that are not over, by their beginning."""
     return IdlePhase.objects.filter(project=project, ends_at__gt=now or timezone.now()).select_related("declared_by")

@@ -25,6 +25,7 @@ from portal.api.serializers.facts import (
     NodeOut,
     RevokeIn,
 )
+from portal.api.serializers.idle import IdleCaseOut, IdlePhaseIn, IdlePhaseOut, KeepIn
 from portal.api.serializers.lending import (
     AnswerChangeIn,
     AnswerLoanIn,
@@ -64,9 +65,13 @@ __all__ = [
     "GpuModelOut",
     "GpuOut",
     "GrantOut",
+    "IdleCaseOut",
+    "IdlePhaseIn",
+    "IdlePhaseOut",
     "IslandModesOut",
     "JoinCodeIn",
     "JoinCodeOut",
+    "KeepIn",
     "LoanIn",
     "LoanOut",
     "ModeIn",

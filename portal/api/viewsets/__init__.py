@@ -3,6 +3,7 @@
 from portal.api.viewsets.conflicts import Conflicts
 from portal.api.viewsets.decisions import Grants, Needs, Pitches, Projects, Splits
 from portal.api.viewsets.facts import Events, GpuModels, Gpus, Modes, Nodes
+from portal.api.viewsets.idle import IdleCases, IdlePhases
 from portal.api.viewsets.lending import Changes, Exceptions, Loans
 from portal.api.viewsets.plans import Moves, Plans
 from portal.api.viewsets.scenarios import Scenarios
@@ -15,6 +16,8 @@ __all__ = [
     "GpuModels",
     "Gpus",
     "Grants",
+    "IdleCases",
+    "IdlePhases",
     "Loans",
     "Modes",
     "Moves",
