@@ -7,7 +7,7 @@ NODES ?= 777
 FLEET ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo up agent test check bench bench-poll bench-pages drill lock clean
+.PHONY: demo up agent test check bench bench-poll bench-pages drill gpu-check lock clean
 
 # exec: Ctrl-C reaches the supervisor once, and nothing stands between it and the terminal.
 demo: $(VENV)/requirements.stamp
@@ -41,6 +41,9 @@ bench-poll: $(VENV)/requirements-dev.stamp
 
 bench-pages: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.benchmarks.bench_pages
+
+gpu-check: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.gpu_check
 
 drill: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.drill $(if $(FLEET),--fleet $(FLEET))
