@@ -5,6 +5,8 @@ import subprocess
 import pytest
 
 from inventory.node_agent.enforce import Refused
+from inventory.node_agent.protocol import Fault
+from inventory.node_agent.seen import NodeSeen
 from tests.inventory.node_agent.enforce.machine import GPU_0, NULL, card, listed, make_node, node_seen, order
 
 ONE, TWO = "MIG-1111", f"MIG-{GPU_0}/2/0"
@@ -109,6 +111,15 @@ def test_devices_of_an_instance_that_is_gone_are_closed(mig, ada):
     enforcer.reconcile(node_seen(card(GPU_0)))
 
     assert doors(mig, ada) == [False] * 5
+
+
+def test_a_driver_that_cannot_be_asked_does_not_make_instances_vanish(mig, ada):
+    enforcer = mig.enforcer()
+    enforcer.ensure(ONE, order("apollo", 1, ada), instances())
+
+    enforcer.reconcile(NodeSeen((), faults=(Fault("driver_hung", "", 0.0),)))
+
+    assert [may_read(ada, capability(mig, minor)) for minor in (12, 13)] == [True, True]
 
 
 def test_an_instance_without_known_ids_is_given_to_nobody(mig, ada):

@@ -136,6 +136,18 @@ def test_a_device_that_is_kept_open_without_a_visible_descriptor_is_not_free(mac
     assert enforcer.look(node_seen())[0].holder == "borealis"
 
 
+def test_a_services_process_is_neither_waited_for_nor_ended(machine, ada, bob):
+    enforcer = machine.enforcer(policy=Policy(service_uids=frozenset({bob})))
+    enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())
+    service = machine.open_as(bob)
+    works = node_seen(card(processes=(listed(service.pid, bob),)), card(GPU_1))
+
+    answer = enforcer.ensure(GPU_0, order("", 2, eviction=authority(machine.clock)), works)
+
+    assert answer == Applied("switched", 0, 2, 0)
+    assert not service.has_ended
+
+
 def test_a_device_that_others_open_while_it_is_looked_at_proves_nothing(machine, ada, bob):
     """nvidia-modprobe with the wrong parameters opens it for everybody in the very moment."""
     enforcer = machine.enforcer()
