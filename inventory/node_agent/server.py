@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import ssl
 from asyncio import sslproto
 from pathlib import Path
@@ -36,7 +37,14 @@ BODY_MOST_BYTES = 256 * 1024
 # Longer than the portal keeps a connection, so that it is the portal that ends it.
 KEEPALIVE_S = 180.0
 # A handshake takes milliseconds; who does not finish one holds a descriptor.
-HANDSHAKE_S = 10.0
+HANDSHAKE_S = 5.0
+# Whoever works on the node can connect: who has shown no token by then is cut off, and so is the oldest of too many,
+# so that nobody keeps the portal out.
+STRANGER_S = 10.0
+STRANGERS_MOST = 64
+SWEEP_EVERY_S = 1.0
+# For strangers in their handshakes; the portal needs two.
+FILES_MOST = 16_384
 BACKLOG = 64
 # All of it stands still for a moment at SIGTERM; 0 would mean to wait for ever.
 DROP_AFTER_S = 0.3
@@ -55,10 +63,13 @@ class Server:
         self._agent = agent
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
+        self._known: set[object] = set()
+        self._sweeping: asyncio.Task[None] | None = None
 
     async def listen(self, *, host: str, port: int, pem: Path) -> int:
         """The port is open; which one it is. `host` "": all addresses. Raises OSError, ssl.SSLError."""
         sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
+        _allow_open_files()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(pem)
@@ -73,14 +84,31 @@ class Server:
             backlog=BACKLOG,
             ssl_handshake_timeout=HANDSHAKE_S,
         )
+        self._sweeping = asyncio.create_task(self._sweep())
         bound: int = self._listener.sockets[0].getsockname()[1]
         return bound
 
     async def close(self) -> None:
         """The port is closed and every connection ended."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         if self._listener is not None and self._server is not None:
             self._listener.close()
             await self._server.shutdown(DROP_AFTER_S)
+
+    async def _sweep(self) -> None:
+        """Strangers are cut off in time."""
+        assert self._server is not None
+        since_s: dict[web.RequestHandler, float] = {}
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_S)
+            now_s, here = asyncio.get_running_loop().time(), set(self._server.connections)
+            self._known &= here
+            since_s = {each: since_s.get(each, now_s) for each in here - self._known}
+            too_many = len(since_s) - STRANGERS_MOST
+            for place, each in enumerate(sorted(since_s, key=since_s.__getitem__)):
+                if each.transport is not None and (place < too_many or now_s - since_s[each] >= STRANGER_S):
+                    each.transport.abort()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         try:
@@ -100,6 +128,7 @@ class Server:
     async def _body(self, request: web.BaseRequest) -> bytes:
         if not self._agent.accepts(request.headers.get("Authorization", "")):
             raise Refused("bad_token", "this is not the token of this node")
+        self._known.add(request.protocol)
         method, path = request.method, request.rel_url.raw_path
         if (method, path) == ("GET", OBSERVATION_PATH):
             return dump_observation(await self._agent.observe())
@@ -112,6 +141,13 @@ class Server:
             uuid = unquote(path[len(BEFORE_UUID) : -len(AFTER_UUID)])
             return dump_applied(await self._agent.ensure(uuid, parse_order(await _read(request))))
         raise Refused("unknown_path", _printable(f"nothing is at {method} {path}"))
+
+
+def _allow_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES_MOST if hard == resource.RLIM_INFINITY else min(FILES_MOST, hard)
+    if soft != resource.RLIM_INFINITY and most > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 async def _read(request: web.BaseRequest) -> bytes:

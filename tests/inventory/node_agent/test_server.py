@@ -16,6 +16,7 @@ from inventory.drivers.agent import AgentDriver
 from inventory.drivers.base import NodeAddress, Order, Settings
 from inventory.errors import BadAnswer, BadToken, CertificateMismatch, NodeRefused
 from inventory.node_agent import agent as agent_module
+from inventory.node_agent import server as server_module
 from inventory.node_agent.agent import Agent
 from inventory.node_agent.certificate import fingerprint, make_certificate
 from inventory.node_agent.enforce import Enforcer, Layout, Policy
@@ -169,6 +170,7 @@ def test_another_certificate_is_never_sent_the_token(tmp_path, pem):
         ("PUT", "/v1/gpus/GPU-9/holder", None, 404, "unknown_gpu"),
         ("PUT", "/v1/gpus/MIG-GPU-6e%2F1%2F0/holder", None, 404, "unknown_gpu"),
     ],
+    ids=lambda value: str(value)[:30],
 )
 def test_bad_input_is_refused_with_a_code_and_a_sentence(tmp_path, pem, method, path, body, status, code):
     order = b'{"holder": "deep-sea", "generation": 1, "access_revision": 0, "unix_ids": [1005]}'
@@ -310,6 +312,33 @@ def test_who_speaks_no_tls_or_no_http_is_dropped_and_others_are_served(tmp_path,
     answered, said = serving(work, tmp_path, pem)
 
     assert (answered, said) == (1, b"HTTP/1.0 400 Bad Request\r\n")
+
+
+def test_strangers_who_hold_connections_are_cut_off_and_the_portal_is_not(tmp_path, pem, monkeypatch):
+    monkeypatch.setattr(server_module, "STRANGER_S", 0.3)
+    monkeypatch.setattr(server_module, "SWEEP_EVERY_S", 0.05)
+    monkeypatch.setattr(server_module, "STRANGERS_MOST", 10)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    async def work(node):
+        await node.observe()
+        port = URL(node.address.address).port
+        held = await asyncio.gather(*(asyncio.open_connection(HOST, port, ssl=context) for _ in range(40)))
+        for _reader, writer in held:
+            writer.write(b"GET /v1/observation HTTP/1.1\r\nX: ")
+        # Each reads its end: an error or nothing more.
+        ends = await asyncio.wait_for(asyncio.gather(*(r.read() for r, _w in held), return_exceptions=True), LIMIT_S)
+        for _reader, writer in held:
+            writer.transport.abort()
+        connections = len(node.driver._connections._session.connector._conns)
+        return ends, (await node.observe()).sequence, connections
+
+    ends, sequence, connections = serving(work, tmp_path, pem)
+
+    assert [end for end in ends if not (end == b"" or isinstance(end, ConnectionError))] == []
+    # The portal's connection is the one from before.
+    assert (sequence, connections) == (2, 1)
 
 
 @contextmanager
