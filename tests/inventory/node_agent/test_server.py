@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import ssl
 import time
 from contextlib import contextmanager
@@ -164,7 +165,7 @@ def test_another_certificate_is_never_sent_the_token(tmp_path, pem):
         ("PUT", "/v1/settings", b"", 400, "malformed"),
         ("PUT", "/v1/settings", b'{"mode": "destroy"}', 400, "malformed"),
         ("PUT", "/v1/settings", b"[" * 100_000, 400, "malformed"),
-        ("PUT", "/v1/settings", b" " * (BODY_MOST_BYTES + 1), 400, "malformed"),
+        ("PUT", "/v1/settings", b'{"mode": "shadow"}' + b" " * BODY_MOST_BYTES, 400, "malformed"),
         ("PUT", "/v1/gpus/GPU-1/holder", b"{}", 400, "malformed"),
         ("PUT", "/v1/gpus/GPU-1/holder", b"\xff", 400, "malformed"),
         ("PUT", "/v1/gpus/GPU-9/holder", None, 404, "unknown_gpu"),
@@ -355,7 +356,12 @@ def process(nvml_library, tmp_path, example: str = "h100x8"):  # noqa: F811
         agent.kill()
 
 
-def test_sigterm_ends_it_within_two_seconds_with_a_poll_under_way(nvml_library, tmp_path):  # noqa: F811
+def test_sigterm_ends_it_within_two_seconds_also_while_a_pass_hangs(nvml_library, tmp_path):  # noqa: F811
+    card = tmp_path / "agent/driver/gpus/0000:1b:00.0"
+    card.mkdir(parents=True)
+    # Who reads it waits for ever.
+    os.mkfifo(card / "information")
+
     async def ask(node):
         driver = AgentDriver()
         try:
