@@ -78,8 +78,20 @@ class Control:
         """Another card sits in that one's slot; its uuid."""
         return str(self._call("POST", f"/gpus/{quote(uuid, safe='')}/replace")["uuid"])
 
+    def fault(self, uuid: str, code: str, detail: str = "") -> None:
+        """Something is wrong with the GPU from now on, as its node tells it."""
+        self._call("POST", f"/gpus/{quote(uuid, safe='')}/fault", {"code": code, "detail": detail})
+
+    def heal(self, uuid: str) -> None:
+        """Nothing is wrong with the GPU any more, and no stranger uses it."""
+        self._call("POST", f"/gpus/{quote(uuid, safe='')}/heal")
+
+    def intrude(self, uuid: str, user: str) -> None:
+        """A user without a right has a process on the GPU."""
+        self._call("POST", f"/gpus/{quote(uuid, safe='')}/intrude", {"user": user})
+
     def set_habit(self, holder: str, habit: Habit) -> None:
-        """How that holder uses its GPUs: life, idle, busy or stuck."""
+        """How that holder uses its GPUs: life, idle, busy, stuck or tiny."""
         self._call("PUT", f"/holders/{quote(holder, safe='')}/habit", {"habit": habit})
 
     def seed_holders(self, holders: Mapping[str, tuple[str, int]]) -> None:

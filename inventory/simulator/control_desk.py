@@ -89,6 +89,13 @@ class ControlDesk:
                 fleet.lose(uuid, lost=False)
             case "replace":
                 uuid = fleet.replace_card(uuid)
+            case "fault":
+                told = await _body(request)
+                fleet.fault(uuid, str(told["code"]), str(told.get("detail", "")))
+            case "heal":
+                fleet.heal(uuid)
+            case "intrude":
+                fleet.device(uuid).intruder = str((await _body(request))["user"])
             case other:
                 raise ValueError(f"{other} cannot happen to a GPU")
         return web.json_response({"uuid": uuid})

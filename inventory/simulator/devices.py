@@ -1,13 +1,21 @@
 """One simulated GPU: the order it accepted, and apart from that the state of its device."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from inventory.node_agent.protocol import Applied, GpuSeen, Order, ProcessSeen, Refusal, Value
-from inventory.simulator.life import Habit, fraction, use_of
+from inventory.node_agent.protocol import Applied, Fault, GpuSeen, Order, ProcessSeen, Refusal, Value
+from inventory.simulator.life import Habit, board_w, fraction, use_of
 
 # What a process gets between TERM and KILL when the order carries the authority to evict.
 EVICTION_GRACE_S = 1.0
+# What an H100's driver keeps for itself.
+RESERVED_MIB = 551
+INTRUDERS_PID = 4_100_000
+VALUES = (
+    "util_pct", "mem_used_mib", "power_w", "temperature_c", "util_peak_pct", "engine_pct", "mem_reserved_mib",
+    "energy_j", "power_limit_w",
+)  # fmt: skip
 NEVER_ORDERED = Order(holder="", generation=0)
 
 
@@ -26,7 +34,11 @@ def gpu_uuid(node: str, slot: int, card: int = 0) -> str:
 
 @dataclass(slots=True)
 class Device:
-    """A slot with its card. Times are Unix seconds; `drain_ends_at` is when the old holder's last process will end."""
+    """A slot with its card. Times are Unix seconds; `drain_ends_at` is when the old holder's last process will end.
+
+    `faults`: what is wrong with the card, by code; `intruder`: a user without a right who has a process on it. Both,
+    and the counter of energy, begin anew with the simulator.
+    """
 
     node: str
     slot: int
@@ -39,6 +51,10 @@ class Device:
     held_since: float = 0.0
     order: Order = NEVER_ORDERED
     drain_ends_at: float | None = None
+    faults: dict[str, Fault] = field(default_factory=dict)
+    intruder: str = ""
+    energy_j: float = 0.0
+    counted_at: float = 0.0
     uuid: str = field(init=False)
     pci_bus_id: str = field(init=False)
 
@@ -111,45 +127,56 @@ class Device:
         """Another card sits in the slot: a new uuid, nobody's, no order; the old one's went with it."""
         self.sits(self.card + 1)
         self.lost = False
+        self.faults, self.intruder, self.energy_j, self.counted_at = {}, "", 0.0, 0.0
         self.seed("", 0, 0.0)
 
     def seen(self, *, now: float, habit: Habit) -> GpuSeen:
         """What the node reads back from the device at `now`."""
         self.settle(now)
-        if self.lost:
-            nothing = Value(None, "lost", 0.0)
-            util_pct = mem_used_mib = power_w = temperature_c = nothing
-            processes = None
-        else:
-            use = use_of(
-                uuid=self.uuid,
-                model=self.model,
-                memory_mib=self.memory_mib,
-                holder=self.holder,
-                habit=habit,
-                now_s=now,
-            )
-            util_pct, mem_used_mib = Value(use.util_pct, None, use.age_s), Value(use.mem_used_mib, None, use.age_s)
-            power_w, temperature_c = Value(use.power_w, None, use.age_s), Value(use.temperature_c, None, use.age_s)
-            processes = self._processes(use.mem_used_mib)
+        values, processes = ({}, None) if self.lost else self._used(now, habit)
+        nothing = Value(None, "lost", 0.0)
+        told: dict[str, Any] = {name: values.get(name, nothing) for name in VALUES}
         return GpuSeen(
-            self.uuid,
-            self.pci_bus_id,
-            "gpu",
-            None,
-            self.model,
-            self.memory_mib,
-            self.lost,
-            self.holder,
-            self.generation,
-            self.drain_ends_at is not None,
-            util_pct,
-            mem_used_mib,
-            power_w,
-            temperature_c,
-            processes,
+            uuid=self.uuid,
+            pci_bus_id=self.pci_bus_id,
+            kind="gpu",
+            parent_uuid=None,
+            model=self.model,
+            memory_total_mib=self.memory_mib,
+            lost=self.lost,
+            holder=self.holder,
+            generation=self.generation,
+            draining=self.drain_ends_at is not None,
+            processes=processes,
+            minor=self.slot,
+            serial=str(1_650_000_000_000 + int(1e9 * fraction(self.uuid, "serial", 0))),
+            faults=tuple(self.faults.values()),
+            open_to=self._ids(),
             access_revision=self.order.access_revision if self.order.holder == self.holder else 0,
             ordered_generation=self.order.generation,
+            **told,
+        )
+
+    def _used(self, now: float, habit: Habit) -> tuple[dict[str, Value], tuple[ProcessSeen, ...]]:
+        use = use_of(
+            uuid=self.uuid, model=self.model, memory_mib=self.memory_mib, holder=self.holder, habit=habit, now_s=now
+        )
+        if self.counted_at:
+            self.energy_j += use.power_w * max(0.0, now - self.counted_at)
+        self.counted_at = now
+        numbers = {
+            "util_pct": use.util_pct,
+            "mem_used_mib": use.mem_used_mib,
+            "power_w": use.power_w,
+            "temperature_c": use.temperature_c,
+            "util_peak_pct": use.util_peak_pct,
+            "engine_pct": 0,
+            "mem_reserved_mib": RESERVED_MIB,
+            "energy_j": round(self.energy_j, 3),
+            "power_limit_w": board_w(self.model),
+        }
+        return {name: Value(number, None, use.age_s) for name, number in numbers.items()}, self._processes(
+            use.mem_used_mib
         )
 
     def _pids(self) -> list[int]:
@@ -159,8 +186,19 @@ class Device:
         # Every fourth job has a second process on the card.
         return [first, first + 1] if first % 4 == 0 else [first]
 
+    def _ids(self) -> tuple[int, ...]:
+        return self.order.unix_ids if self.order.holder == self.holder else ()
+
     def _processes(self, mem_used_mib: int) -> tuple[ProcessSeen, ...]:
-        pids = self._pids()
-        ids = self.order.unix_ids if self.order.holder == self.holder else ()
-        user = str(ids[self.slot % len(ids)]) if ids else self.holder
-        return tuple(ProcessSeen(pid, user, self.held_since, mem_used_mib // len(pids)) for pid in pids)
+        pids, ids = self._pids(), self._ids()
+        uid = ids[self.slot % len(ids)] if ids else None
+        user = self.holder if uid is None else str(uid)
+        found = [
+            ProcessSeen(pid, user, self.held_since, mem_used_mib // len(pids), uid, "python3", allowed=True)
+            for pid in pids
+        ]
+        if self.intruder:
+            found.append(
+                ProcessSeen(INTRUDERS_PID, self.intruder, self.counted_at, 400, None, "python3", allowed=False)
+            )
+        return tuple(found)

@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
+from inventory.node_agent.protocol import Fault
 from inventory.simulator.certificate import Certificate, certificate_in
 from inventory.simulator.control_desk import ControlDesk
 from inventory.simulator.devices import Device
@@ -159,6 +160,15 @@ class SimulatedFleet:
         device = self.device(uuid)
         device.lost = lost
         self._save(device)
+
+    def fault(self, uuid: str, code: str, detail: str = "") -> None:
+        """Something is wrong with the GPU from now on; not remembered."""
+        self.device(uuid).faults[code] = Fault(code, detail, self._around.clock())
+
+    def heal(self, uuid: str) -> None:
+        """Nothing is wrong with the GPU any more, and no stranger uses it."""
+        device = self.device(uuid)
+        device.faults, device.intruder = {}, ""
 
     def replace_card(self, uuid: str) -> str:
         """Another card sits in that one's slot; its uuid."""

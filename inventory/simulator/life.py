@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal
 
-Habit = Literal["life", "idle", "busy", "stuck"]
+Habit = Literal["life", "idle", "busy", "stuck", "tiny"]
 
 # How often a simulated probe reads its cards.
 SAMPLE_S = 5
@@ -27,6 +27,7 @@ UTIL_PCT = (
     (1.0, 100.0),
 )
 BUSY_FROM = 0.45
+TINY_EVERY_S = 60
 # Board power of well-known models, W, from their vendors' data sheets; the first name that fits counts.
 BOARD_W = {"GB200": 1200, "B200": 1000, "H100": 700, "H200": 700, "A100": 400, "V100": 300, "P100": 250, "L40": 300}
 BOARD_W |= {"A10": 150, "T4": 70, "L4": 72}
@@ -37,9 +38,10 @@ IDLE_SHARE = 0.11
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What the probe of a card shows; `age_s` since it looked."""
+    """What the probe of a card shows; `age_s` since it looked, `util_peak_pct` the highest since the sample before."""
 
     util_pct: int
+    util_peak_pct: int
     mem_used_mib: int
     power_w: float
     temperature_c: int
@@ -49,24 +51,29 @@ class Use:
 def use_of(*, uuid: str, model: str, memory_mib: int, holder: str, habit: Habit, now_s: float) -> Use:
     """The use of a card at Unix time `now_s`; `holder` "" is a free one: no work, 2 to 30 MiB, idle power.
 
-    `idle` holds memory and does nothing, `busy` never rests, `stuck` shows 100 % at idle power.
+    `idle` holds memory and does nothing, `busy` never rests, `stuck` shows 100 % at idle power, `tiny` runs a kernel
+    of some milliseconds each minute, which no sample meets.
     """
     sample = int(now_s // SAMPLE_S)
     stray = fraction(uuid, "sample", sample)
-    board_w = _board_w(model)
+    limit_w = board_w(model)
     if holder == "":
-        util_pct, mem_mib = 0, 2 + int(28 * fraction(uuid, "reserve", 0))
+        util_pct, peak_pct, mem_mib = 0, 0, 2 + int(28 * fraction(uuid, "reserve", 0))
     else:
         util_pct = _util(uuid, holder, habit, now_s, stray)
+        before = sample - 1
+        before_pct = _util(uuid, holder, habit, before * SAMPLE_S, fraction(uuid, "sample", before))
+        peak_pct = 100 if habit == "tiny" and sample * SAMPLE_S % TINY_EVERY_S == 0 else max(util_pct, before_pct)
         mem_mib = int(memory_mib * (0.2 + 0.75 * fraction(uuid, holder, 0)))
     effort = 0.0 if habit == "stuck" else (util_pct / 100) ** 2 * (0.7 + 0.2 * stray)
     context = 0.03 if holder else 0.0
     share = IDLE_SHARE + 0.01 * stray + context + (1 - IDLE_SHARE) * effort
-    return Use(util_pct, mem_mib, round(board_w * share, 1), int(28 + 45 * share), round(now_s - sample * SAMPLE_S, 3))
+    age_s = round(now_s - sample * SAMPLE_S, 3)
+    return Use(util_pct, peak_pct, mem_mib, round(limit_w * share, 1), int(28 + 45 * share), age_s)
 
 
 def _util(uuid: str, holder: str, habit: Habit, now_s: float, stray: float) -> int:
-    if habit == "idle":
+    if habit in ("idle", "tiny"):
         return 0
     if habit == "stuck":
         return 100
@@ -88,7 +95,8 @@ def _quantile(place: float) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _board_w(model: str) -> int:
+def board_w(model: str) -> int:
+    """What a board of that model may draw."""
     return next((watts for name, watts in BOARD_W.items() if name in model.upper()), OTHER_BOARD_W)
 
 

@@ -117,7 +117,16 @@ class SimulatedNode:
         self._sequence += 1
         now, habits = self._around.clock(), self._around.habits
         seen = tuple(device.seen(now=now, habit=habits.get(device.holder, "life")) for device in self.devices)
-        return Observation(self.spec.name, self._boot_id, self._sequence, seen, self._mode)
+        return Observation(
+            self.spec.name,
+            self._boot_id,
+            self._sequence,
+            seen,
+            self._mode,
+            agent=VERSIONS["agent"],
+            driver=VERSIONS["driver"],
+            cards_on_bus=len(self.devices),
+        )
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if self.condition == "hung":

@@ -392,3 +392,46 @@ def test_the_spread_is_that_of_public_traces():
 
     assert len(traces) == 101
     assert outside == {}
+
+
+def test_a_card_says_all_that_the_wire_can_carry_and_its_counter_is_its_power_over_time(tmp_path):
+    with simulated(tmp_path, gpus=1) as fleet:
+        node, [uuid] = fleet.node("n0"), fleet.uuids("n0")
+        fleet.control.seed_holders({uuid: ("apollo", 1)})
+        fleet.control.set_habit("apollo", "busy")
+        first = seen(node)
+        fleet.clock.now += 100
+        second = seen(node)
+
+    before, after = first.gpus[0], second.gpus[0]
+    assert (first.agent, first.driver, first.cards_on_bus, first.mode) == ("simulated", "simulated", 1, "enforce")
+    assert (after.power_limit_w.value, after.mem_reserved_mib.value, after.engine_pct.value) == (700, 551, 0)
+    assert after.util_peak_pct.value >= after.util_pct.value > 0
+    assert after.energy_j.value - before.energy_j.value == pytest.approx(100 * after.power_w.value)
+    assert {process.allowed for process in after.processes} == {True}
+
+
+def test_faults_and_strangers_come_and_go_as_told(tmp_path):
+    with simulated(tmp_path, gpus=1) as fleet:
+        node, [uuid] = fleet.node("n0"), fleet.uuids("n0")
+        fleet.control.seed_holders({uuid: ("apollo", 1)})
+        fleet.control.fault(uuid, "ecc_uncorrected", "3 errors")
+        fleet.control.intrude(uuid, "eve")
+        [sick] = seen(node).gpus
+        fleet.control.heal(uuid)
+        [well] = seen(node).gpus
+
+    assert [(fault.code, fault.detail) for fault in sick.faults] == [("ecc_uncorrected", "3 errors")]
+    assert [process.user for process in sick.processes if process.allowed is False] == ["eve"]
+    assert (well.faults, {process.user for process in well.processes}) == ((), {"apollo"})
+
+
+def test_a_tiny_kernel_each_minute_shows_in_the_peak_alone():
+    samples = [
+        use_of(uuid="GPU-x", model="H100", memory_mib=81_559, holder="apollo", habit="tiny", now_s=float(second))
+        for second in range(1_800_000_000, 1_800_000_600, 5)
+    ]
+
+    assert {sample.util_pct for sample in samples} == {0}
+    assert [sample.util_peak_pct for sample in samples].count(100) == 10
+    assert max(sample.power_w for sample in samples) < 120
