@@ -23,6 +23,7 @@ LOOK_BACK = 2 * SPAN
 # After a long stop the next calls go on; each stays far below a task's time limit.
 MOST_AT_A_CALL = timedelta(hours=12)
 ROLLUP_LOCK = 0x5011
+WORK_MEM = "256MB"  # readings of an hour of some thousand GPUs are put in order without a disk
 
 LAST = "SELECT max(begins_at) FROM inventory_usage5min"
 FIRST_READING = "SELECT min(requested_at) FROM inventory_readinghistory"
@@ -201,6 +202,7 @@ def _run(statement: str, begin: datetime, end: datetime) -> None:
         "busy_from_pct": BUSY_FROM_PCT,
     }
     with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
         cursor.execute(statement, values)
 
 

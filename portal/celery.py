@@ -24,7 +24,7 @@ TEND_INTERVAL_S = 60.0  # nobody waits for it: what ends on its second does so b
 REMIND_INTERVAL_S = 60.0
 SEAL_INTERVAL_S = 30.0
 JUDGE_INTERVAL_S = 60.0  # a verdict rests on a quarter of an hour; 100,000 GPUs take some seconds
-ROLL_UP_INTERVAL_S = 150.0  # twice a span of five minutes, so that each stands soon after its end
+ROLL_UP_INTERVAL_S = 300.0  # the length of the shortest span
 HOUSEKEEPING_INTERVAL_S = 3600.0
 
 app = Celery("allot", broker=settings.REDIS_URL, set_as_current=True)

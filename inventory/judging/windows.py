@@ -8,8 +8,10 @@ from django.db import connection
 
 from inventory.activity import BUSY_FROM_PCT, Previous, Rules, Unit, Window
 
+WORK_MEM = "128MB"  # a sum for each of 100,000 GPUs stays in memory
 AT_ONCE = 10_000  # rows turned into windows and verdicts before they are written: some 20 MB
-# A time of its own for each unit is cut out of one range, so that the newest partitions are read once, from the front.
+# A time of its own for each unit is cut out of one range, so that the newest partitions are read once. The first and
+# the last count of energy are the least and the most of (instant, count): a join for each would read them again.
 WINDOWS = """
 WITH unit AS MATERIALIZED (
   SELECT gpu.id AS gpu_id, gpu.model_id, gpu.lost_at IS NOT NULL AS is_lost, gpu.unified_memory AS shares_memory,
@@ -47,8 +49,8 @@ WITH unit AS MATERIALIZED (
     avg(util_pct) AS util_mean_pct, greatest(max(util_pct), max(util_peak_pct)) AS util_max_pct,
     max(engine_pct) AS engine_max_pct, avg(power_w) AS power_w,
     min(energy_j) AS least_j, max(energy_j) AS most_j,
-    min(at) FILTER (WHERE energy_j IS NOT NULL) AS first_count_at,
-    max(at) FILTER (WHERE energy_j IS NOT NULL) AS last_count_at,
+    min(ARRAY[extract(epoch FROM at)::float8, energy_j]) FILTER (WHERE energy_j IS NOT NULL) AS first_count,
+    max(ARRAY[extract(epoch FROM at)::float8, energy_j]) FILTER (WHERE energy_j IS NOT NULL) AS last_count,
     count(*) FILTER (WHERE at > %(recent_after)s) AS recent,
     count(*) FILTER (WHERE at > %(recent_after)s AND running = 0 AND bare AND NOT busy) AS recent_empty,
     max(at) FILTER (WHERE running = 0 AND bare AND NOT busy) AS empty_at,
@@ -64,16 +66,14 @@ WITH unit AS MATERIALIZED (
 )
 SELECT unit.gpu_id, unit.begins_at, coalesce(valid, 0), coalesce(peaks, 0), coalesce(shown, 0), first_at, last_at,
   first_told_at, told_at, first_shown_at, summed.util_mean_pct, summed.util_max_pct, engine_max_pct, summed.power_w,
-  CASE WHEN last_count_at > first_count_at AND least_j = first.energy_j AND most_j = last.energy_j
-    THEN (most_j - least_j) / extract(epoch FROM last_count_at - first_count_at) END::float8,
+  CASE WHEN last_count[1] > first_count[1] AND least_j = first_count[2] AND most_j = last_count[2]
+    THEN (most_j - least_j) / (last_count[1] - first_count[1]) END,
   coalesce(recent, 0), coalesce(recent_empty, 0), empty_at, present_at, left_at, process_at, occupied_at,
   unit.holder, unit.booted_at, is_lost, is_reserve_told, shares_memory, limit_w, only_zombies,
   coalesce(activity.idle_power_w, typical.idle_w),
   activity.state, activity.since, activity.judged_at, activity.holder, activity.idle_power_w
 FROM unit
 LEFT JOIN summed USING (gpu_id)
-LEFT JOIN inventory_readinghistory first ON first.gpu_id = unit.gpu_id AND first.requested_at = first_count_at
-LEFT JOIN inventory_readinghistory last ON last.gpu_id = unit.gpu_id AND last.requested_at = last_count_at
 LEFT JOIN inventory_activity activity ON activity.gpu_id = unit.gpu_id
 LEFT JOIN typical ON typical.model_id = unit.model_id
 """
@@ -103,6 +103,7 @@ def cases(rules: Rules, *, begins_at: datetime, recent_after: datetime, now: dat
         "busy_from_pct": BUSY_FROM_PCT,
     }
     with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL work_mem = '{WORK_MEM}'")
         cursor.execute(WINDOWS, values)
         while rows := cursor.fetchmany(AT_ONCE):
             yield [_case(row) for row in rows]

@@ -67,7 +67,10 @@ class Reading(ReadingFields):
     """The newest reading of a GPU; written by surveys, never older than the one before."""
 
     gpu = models.OneToOneField(Gpu, models.CASCADE, primary_key=True, related_name="reading")
-    survey = models.ForeignKey(Survey, models.SET_NULL, null=True, related_name="+")
+    # Every poll changes it in every row: a check and an index entry for each would double what storing costs.
+    survey = models.ForeignKey(
+        Survey, models.SET_NULL, null=True, related_name="+", db_constraint=False, db_index=False
+    )
     boot_id = models.CharField(max_length=64)
     sequence = models.BigIntegerField(help_text=_("grows with each answer of one boot of the agent"))
     processes = models.JSONField(

@@ -25,15 +25,20 @@ NEWEST = {
 BOTH = ", ".join(SHARED)
 ALL = ", ".join([*SHARED, *NEWEST])
 
+# COPY is several times faster than rows in a parameter. The table is the connection's own and empty between surveys.
+INCOMING = f"""
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming_reading (
+  gpu_id bigint, {", ".join(f"{name} {kind}" for name, kind in [*SHARED.items(), *NEWEST.items()])}
+) ON COMMIT DELETE ROWS;
+TRUNCATE incoming_reading;
+"""
+COPY = f"COPY incoming_reading (gpu_id, {ALL}) FROM STDIN"
 # Rows go in by id, so that two surveys cannot lock each other out. What is older than the newest reading is no row of
 # the history either: an answer that was overtaken says nothing that its successor does not.
 STORE = f"""
 WITH newest AS (
   INSERT INTO inventory_reading AS reading (gpu_id, survey_id, {ALL})
-  SELECT gpu_id, %(survey_id)s, {ALL}
-  FROM json_to_recordset(%(rows)s::json) AS seen(
-    gpu_id bigint, {", ".join(f"{name} {kind}" for name, kind in [*SHARED.items(), *NEWEST.items()])})
-  ORDER BY gpu_id
+  SELECT gpu_id, %(survey_id)s, {ALL} FROM incoming_reading ORDER BY gpu_id
   ON CONFLICT (gpu_id) DO UPDATE SET
     survey_id = excluded.survey_id, {", ".join(f"{name} = excluded.{name}" for name in [*SHARED, *NEWEST])}
   WHERE reading.requested_at < excluded.requested_at
@@ -41,10 +46,7 @@ WITH newest AS (
 )
 INSERT INTO inventory_readinghistory (gpu_id, {BOTH}) SELECT gpu_id, {BOTH} FROM newest
 """  # noqa: S608 - the names are the ones above
-VALUES = (
-    "util_pct", "power_w", "temperature_c", "util_peak_pct", "engine_pct", "energy_j", "power_limit_w",
-)  # fmt: skip
-WHOLE_VALUES = ("mem_used_mib", "mem_reserved_mib")
+NOTHING = "{}"
 
 
 def store_readings(claims: Iterable[Claim], gpu_ids: Mapping[str, int], *, survey_id: int) -> int:
@@ -54,38 +56,56 @@ def store_readings(claims: Iterable[Claim], gpu_ids: Mapping[str, int], *, surve
     if not rows:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(STORE, {"rows": json.dumps(rows), "survey_id": survey_id, "believed_s": believed_s})
+        cursor.execute(INCOMING)
+        with cursor.copy(COPY) as copy:
+            for row in rows:
+                copy.write_row(row)
+        cursor.execute(STORE, {"survey_id": survey_id})
         return int(cursor.rowcount)
 
 
-def _row(gpu_id: int, claim: Claim, stale_after_s: float) -> dict[str, Any]:
+def _row(gpu_id: int, claim: Claim, stale_after_s: float) -> tuple[Any, ...]:
+    """The columns of SHARED and NEWEST in their order."""
     said, seen = claim.said, claim.seen
-    row: dict[str, Any] = {
-        "gpu_id": gpu_id,
-        "requested_at": said.requested_at.isoformat(),
-        "boot_id": said.observation.boot_id,
-        "sequence": said.observation.sequence,
-        "holder": seen.holder,
-        "generation": seen.generation,
-        "draining": seen.draining,
-        "running": None if seen.processes is None else len(seen.processes),
-        "processes": None if seen.processes is None else [_process(process) for process in seen.processes],
-        "open_to": seen.open_to,
-        "access_revision": seen.access_revision,
-    }
     reasons: dict[str, str] = {}
-    for name in (*VALUES, *WHOLE_VALUES):
-        value: Value = getattr(seen, name)
-        if value.value is None:
-            # What an older agent has never heard of is no news at each poll.
-            if value is not NOT_REPORTED:
-                reasons[name] = value.reason or ""
-        elif value.age_s > stale_after_s:
-            reasons[name] = STALE
-        else:
-            row[name] = value.value if name in VALUES else int(value.value)
-    row["reasons"] = reasons
-    return row
+
+    def number(name: str, value: Value) -> float | None:
+        if value.value is not None and value.age_s <= stale_after_s:
+            return value.value
+        # What an older agent has never heard of is no news at each poll.
+        if value is not NOT_REPORTED:
+            reasons[name] = STALE if value.value is not None else value.reason or ""
+        return None
+
+    def whole(name: str, value: Value) -> int | None:
+        found = number(name, value)
+        return None if found is None else int(found)
+
+    shared = (
+        said.requested_at,
+        seen.holder,
+        seen.generation,
+        seen.draining,
+        number("util_pct", seen.util_pct),
+        whole("mem_used_mib", seen.mem_used_mib),
+        number("power_w", seen.power_w),
+        number("temperature_c", seen.temperature_c),
+        None if seen.processes is None else len(seen.processes),
+        number("util_peak_pct", seen.util_peak_pct),
+        number("engine_pct", seen.engine_pct),
+        number("energy_j", seen.energy_j),
+    )
+    newest = (
+        said.observation.boot_id,
+        said.observation.sequence,
+        None if seen.processes is None else json.dumps([_process(process) for process in seen.processes]),
+        whole("mem_reserved_mib", seen.mem_reserved_mib),
+        number("power_limit_w", seen.power_limit_w),
+        None if seen.open_to is None else json.dumps(seen.open_to),
+        seen.access_revision,
+        json.dumps(reasons) if reasons else NOTHING,
+    )
+    return gpu_id, *shared, *newest
 
 
 def _process(seen: ProcessSeen) -> dict[str, Any]:
