@@ -104,12 +104,12 @@ def test_a_survey_takes_as_many_statements_for_three_nodes_as_for_one(count, dja
         shown = [said(node, *(card(f"GPU-{node.pk}-{slot}", slot) for slot in range(8)), at=at) for node in nodes]
         return [*shown, *map(silent, quiet)]
 
-    # Savepoint and release, lock, known GPUs, strangers, survey, models, cards, their events, readings, findings,
+    # Savepoint and release, lock, known GPUs, strangers, survey, models, cards, their events, readings (3), findings,
     # nodes, faults, and the events of the silence.
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(16):
         survey(*answers(NOON))
-    # The same nodes again: lock, known GPUs, survey, readings, findings, nodes.
-    with django_assert_num_queries(8):
+    # The same nodes again: lock, known GPUs, survey, readings (3), findings, nodes.
+    with django_assert_num_queries(10):
         survey(*answers(later(10)), at=later(10))
     assert Reading.objects.filter(requested_at=later(10)).count() == 8 * count
 
