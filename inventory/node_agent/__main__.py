@@ -112,7 +112,7 @@ async def _run(config: Config, *, observe_only: bool) -> int:
     await agent.close()
     # A pass may wait for a directory server in its thread. Each of its steps may be the last, by design.
     logging.shutdown()
-    return 0
+    os._exit(0)
 
 
 def _join(asked: argparse.Namespace, config: Config) -> int:
