@@ -12,8 +12,9 @@ from allocations import queries
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import IdleCase, Notice, OutboxMessage
 from allocations.notify import page, tell
-from allocations.queries.idle import IdleGrant, IdleUnit, Ladder
+from allocations.queries.idle import IdleGrant, IdleUnit
 from inventory import trail
+from inventory.activity import Exemption, counts_since
 from inventory.models import Event
 
 ACTOR = "idle"
@@ -29,19 +30,21 @@ def tend() -> None:
     now = timezone.now()
     seen = {each.grant.pk: each for each in queries.idle_grants()}
     ladders = queries.ladders({each.grant.project for each in seen.values()})
-    quiet = queries.quiet_projects(now)
-    asked = {pk: each for pk, each in seen.items() if _is_asked(each, ladders[each.grant.project_id], quiet, now)}
+    rests = queries.agreed_rest([each.grant for each in seen.values()], ladders, now)
+    asked = {pk: since for pk, each in seen.items() if (since := _counts_since(each, rests[pk], now))}
+    opened = set()
     for case in queries.open_cases().order_by("pk"):
-        _follow(case, seen.get(case.grant_id), asked.pop(case.grant_id, None), now)
-    for each in asked.values():
-        if now - _since(each.idle) >= ladders[each.grant.project_id].warn_after:
-            _open(each, now)
+        opened.add(case.grant_id)
+        _follow(case, seen.get(case.grant_id), asked.get(case.grant_id), now)
+    for pk in asked.keys() - opened:
+        if now - asked[pk] >= ladders[seen[pk].grant.project_id].warn_after:
+            _open(seen[pk], now)
 
 
-def _is_asked(each: IdleGrant, ladder: Ladder, quiet: set[int], now: datetime) -> bool:
-    grant = each.grant
-    is_notebook = grant.gpus == 1 and now < (grant.delivered_at or grant.starts_at) + ladder.interactive
-    return bool(each.idle) and ladder.is_on and not is_notebook and grant.project_id not in quiet
+def _counts_since(each: IdleGrant, rests: Sequence[Exemption], now: datetime) -> datetime | None:
+    """From when on the rest of its idle GPUs counts, the longest of them; None where nobody is asked about any."""
+    counted = (counts_since(unit.since, rests, now=now) for unit in each.idle)
+    return min((since for since in counted if since is not None), default=None)
 
 
 def _since(idle: Sequence[IdleUnit]) -> datetime:
@@ -66,7 +69,7 @@ def _open(each: IdleGrant, now: datetime) -> None:
 
 
 @one_at_a_time
-def _follow(case: IdleCase, seen: IdleGrant | None, asked: IdleGrant | None, now: datetime) -> None:
+def _follow(case: IdleCase, seen: IdleGrant | None, counts_from: datetime | None, now: datetime) -> None:
     lock_row(case)
     if case.state == State.ENDED:
         return None
@@ -79,19 +82,19 @@ def _follow(case: IdleCase, seen: IdleGrant | None, asked: IdleGrant | None, now
         return None if seen.unknown else _end(case, "active", now)
     if case.state == State.KEPT:
         return None
-    if asked is None:
+    if counts_from is None:
         return _end(case, "not_asked", now)
-    if _since(asked.idle) > case.warned_at:
+    if counts_from > case.warned_at:
         # All of them have worked, or nothing was known for a while: the clock begins anew.
         return _end(case, "active", now)
-    return _climb(case, asked, now)
+    return _climb(case, seen, counts_from, now)
 
 
-def _climb(case: IdleCase, asked: IdleGrant, now: datetime) -> None:
+def _climb(case: IdleCase, seen: IdleGrant, counts_from: datetime, now: datetime) -> None:
     ladder = queries.ladders([case.grant.project])[case.grant.project_id]
-    case.gpus, case.idle_since, case.evidence = len(asked.idle), _since(asked.idle), _evidence(asked.idle)
+    case.gpus, case.idle_since, case.evidence = len(seen.idle), _since(seen.idle), _evidence(seen.idle)
     case.save(update_fields=["gpus", "idle_since", "evidence"])
-    idle, step = now - case.idle_since, ladder.again_after - ladder.warn_after
+    idle, step = now - counts_from, ladder.again_after - ladder.warn_after
     if case.state == State.WARNED and idle >= ladder.again_after and now - case.warned_at >= step:
         IdleCase.objects.advance(case, State.ASKED_AGAIN, again_at=now)
         event = trail.record("idle.asked_again", case, by=ACTOR, **_facts(case))

@@ -13,6 +13,7 @@ from allocations.queries.barred import (
 from allocations.queries.bookings import lendable, promised_until
 from allocations.queries.counts import counts_of
 from allocations.queries.idle import (
+    agreed_rest,
     cases_to_answer,
     cases_visible_to,
     idle_grants,
@@ -21,7 +22,6 @@ from allocations.queries.idle import (
     open_cases,
     phases_of,
     phases_visible_to,
-    quiet_projects,
 )
 from allocations.queries.leaving import Theirs, theirs
 from allocations.queries.lending import (
@@ -180,6 +180,7 @@ __all__ = [
     "Ways",
     "access_of",
     "acting",
+    "agreed_rest",
     "apart",
     "assignments_now",
     "barred_from",
@@ -266,7 +267,6 @@ __all__ = [
     "projects_with",
     "promised_until",
     "queue_of",
-    "quiet_projects",
     "realm_of",
     "results_due",
     "results_of",

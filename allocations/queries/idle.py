@@ -1,7 +1,7 @@
 """GPUs that are held and idle, by grant, and after how long each project is asked about them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from django.utils import timezone
 from allocations.defaults import IDLE, IdleRow
 from allocations.models import Assignment, Grant, IdleCase, IdlePhase, IdlePolicy, Person, Project
 from allocations.queries.sight import projects_visible_to
+from inventory.activity import Exemption
 from inventory.models import Activity
 
 Judged = Activity.State
@@ -100,9 +101,29 @@ def _idle_grant(grant: Grant, units: list[Assignment]) -> IdleGrant:
     return IdleGrant(grant, idle, len(units), unknown)
 
 
-def quiet_projects(now: datetime) -> set[int]:
-    """Keys of the projects that have said that they are quiet just now."""
-    return set(IdlePhase.objects.filter(starts_at__lte=now, ends_at__gt=now).values_list("project_id", flat=True))
+def agreed_rest(grants: Iterable[Grant], ladders_of: Mapping[int, Ladder], now: datetime) -> dict[int, list[Exemption]]:
+    """Grant key -> the times in which its GPUs may rest: it serves, is a notebook, a phase was declared, it was kept.
+
+    `ladders_of`: by project key.
+    """
+    grants = list(grants)
+    found: dict[int, list[Exemption]] = {}
+    phases: dict[int, list[Exemption]] = defaultdict(list)
+    for phase in IdlePhase.objects.filter(project__in={grant.project_id for grant in grants}, starts_at__lte=now):
+        phases[phase.project_id].append(Exemption("phase", phase.starts_at, phase.ends_at))
+    kept = IdleCase.objects.filter(grant__in=grants, kept_at__isnull=False)
+    for grant in grants:
+        ladder, begins_at = ladders_of[grant.project_id], grant.delivered_at or grant.starts_at
+        rests = list(phases[grant.project_id])
+        if not ladder.is_on:
+            rests.append(Exemption("serving", begins_at, None))
+        if grant.gpus == 1:
+            rests.append(Exemption("interactive", begins_at, begins_at + ladder.interactive))
+        found[grant.pk] = rests
+    for case in kept:
+        if case.kept_at:
+            found[case.grant_id].append(Exemption("phase", case.kept_at, case.kept_until))
+    return found
 
 
 def _with_grants(rows: QuerySet[IdleCase]) -> QuerySet[IdleCase]:

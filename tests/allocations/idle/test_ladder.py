@@ -187,14 +187,14 @@ def test_a_notebook_is_not_asked_about_in_its_first_hours(lab, later, now):
     type(grant).objects.update(starts_at=now - timedelta(hours=7))
     judge(units, "held_idle", holder=lab.project.slug, since=now - timedelta(hours=7))
 
-    later(59)
+    later(119)
     before = cases()
-    later(61)
+    later(120)
 
     assert (before, cases()) == ([], [("warned", 1, "")])
 
 
-def test_a_quiet_phase_asks_nobody_until_it_is_over(lab, later, now):
+def test_a_quiet_phase_asks_nobody_and_the_clock_begins_at_its_end(lab, later, now):
     _grant, units = held(lab.project)
     judge(units, "held_idle", holder=lab.project.slug)
     IdlePhase.objects.create(
@@ -202,11 +202,11 @@ def test_a_quiet_phase_asks_nobody_until_it_is_over(lab, later, now):
         declared_by=lab.lead, declared_at=now,
     )  # fmt: skip
 
-    later(89)
-    during = cases()
-    later(90)
+    later(149)
+    before = cases()
+    later(150)
 
-    assert (during, cases()) == ([], [("warned", 2, "")])
+    assert (before, cases()) == ([], [("warned", 2, "")])
 
 
 def test_the_policy_nearest_to_the_project_holds(lab, later):
@@ -243,7 +243,7 @@ def test_a_tick_asks_the_database_as_often_for_many_idle_grants_as_for_one(
 ):
     _grant, units = held(lab.project)
     judge(units, "held_idle", holder=lab.project.slug)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         idle.tend()
 
     for number in range(3):
@@ -251,7 +251,7 @@ def test_a_tick_asks_the_database_as_often_for_many_idle_grants_as_for_one(
         _grant, units = held(project)
         judge(units, "held_idle", holder=project.slug)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         idle.tend()
 
 
