@@ -169,20 +169,16 @@ def test_tokens_and_certificates_are_renewed_while_it_runs_and_a_revoked_node_is
 def test_a_mode_is_told_and_one_that_the_node_is_not_ready_for_is_refused(lab):
     node = lab.up("gb10", "gb10")
     surveyed_until(lambda: Node.objects.get().answered_at)
-    Node.objects.update(said_mode="observe")
 
     modes.set_mode(nodes=[node], mode="shadow", by="ops", reason="a week")
     shadowed = modes.tell_modes()
+    surveyed_until(lambda: Node.objects.get().said_mode == "shadow")
     modes.set_mode(nodes=[node], mode="enforce", by="ops", reason="ready")
     enforced = modes.tell_modes()
 
+    survey()
     assert (shadowed, enforced) == (1, 0)
-    assert said_mode() == "shadow"
-
-
-def said_mode() -> str:
-    [(_name, said)] = loop.observe_many([address_of(Node.objects.get())])
-    return said.observation.mode
+    assert Node.objects.get().said_mode == "shadow"
 
 
 def test_doctor_and_observe_speak_to_a_person(lab):
