@@ -27,7 +27,7 @@ from allocations.models import (
     Split,
     SplitLine,
 )
-from inventory.models import Cordon, Gpu, GpuModel, Node, Reading
+from inventory.models import Activity, Cordon, Gpu, GpuModel, Node, Reading
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 _numbers = count(1)
@@ -140,6 +140,12 @@ def reading(gpu: Gpu, holder: str | None = "", *, requested_at: datetime | None 
     return Reading.objects.update_or_create(
         gpu=gpu, defaults={"holder": holder, "requested_at": requested_at or timezone.now(), **values, **fields}
     )[0]
+
+
+def activity(gpu: Gpu, state: str, *, since: datetime | None = None, **fields) -> Activity:
+    """The last judgement of the GPU, made now."""
+    values = {"since": since or timezone.now(), "judged_at": timezone.now(), "coverage_pct": 100.0}
+    return Activity.objects.update_or_create(gpu=gpu, defaults={"state": state, **values, **fields})[0]
 
 
 def pitch(project: Project, pitcher: Person | None = None, *, roles=(), gpus: int = 8, **fields) -> Pitch:

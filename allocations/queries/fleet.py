@@ -11,22 +11,27 @@ from django.utils.translation import gettext_lazy as _
 
 from allocations.models import Move
 from inventory import queries as facts
-from inventory.models import Gpu, Node
+from inventory.models import Activity, Gpu, Node
 
-BUSY_FROM_PCT = 5.0  # below it lie the display server, health checks and a sleeping notebook, not work
+State = Activity.State
 
 
 class Doing(TextChoices):
-    """What a GPU does by its newest reading, the first that fits; in the order in which ops look at them."""
+    """What a GPU does, the first that fits; in the order in which ops look at them.
+
+    Whose it is goes by the newest reading; how it is used by the last judgement, or by that reading where none stands.
+    """
 
     LOST = "lost", _("lost")
     CORDONED = "cordoned", _("cordoned")
     UNKNOWN = "unknown", _("unknown")
     DRAINING = "draining", _("draining")
-    GHOST = "ghost", _("in use by nobody known")  # processes on a GPU that has no holder
+    GHOST = "ghost", _("in use by nobody known")  # without a holder, or memory and kernels that no process explains
+    HUNG = "hung", _("hung")  # busy at idle power
     ASSIGNED = "assigned", _("assigned, not yet held")
     FREE = "free", _("free")
     ACTIVE = "active", _("active")
+    LOW = "low", _("hardly used")
     IDLE = "idle", _("held idle")
 
 
@@ -97,15 +102,15 @@ def _judged(rows: QuerySet[Gpu], now: datetime) -> QuerySet[Gpu]:
         cordon=FilteredRelation("node__cordons", condition=Q(node__cordons__during__contains=now)),
         open_move=FilteredRelation("moves", condition=Q(moves__state__in=Move.OPEN)),
     ).annotate(
-        doing=_doing(facts.fresh_after(now)),
+        doing=_doing(now),
         holder=F("reading__holder"),
         assigned_to=Coalesce("assignment__project__slug", Value("")),
         moving=F("open_move__state"),
     )
 
 
-def _doing(fresh: datetime) -> Case:
-    unread = Q(reading=None) | Q(reading__requested_at__lt=fresh) | Q(reading__holder=None)
+def _doing(now: datetime) -> Case:
+    unread = Q(reading=None) | Q(reading__requested_at__lt=facts.fresh_after(now)) | Q(reading__holder=None)
     on_its_way = Q(reading__draining=True) | Q(open_move__state__in=[Move.State.DRAINING, Move.State.SWITCHING])
     return Case(
         When(lost_at__isnull=False, then=Value(Doing.LOST)),
@@ -115,8 +120,12 @@ def _doing(fresh: datetime) -> Case:
         When(reading__holder="", reading__running__gt=0, then=Value(Doing.GHOST)),
         When(reading__holder="", assignment__isnull=False, then=Value(Doing.ASSIGNED)),
         When(reading__holder="", then=Value(Doing.FREE)),
-        When(reading__util_pct=None, then=Value(Doing.UNKNOWN)),
-        When(reading__util_pct__gte=BUSY_FROM_PCT, then=Value(Doing.ACTIVE)),
+        When(facts.judged_as(State.GHOST, now=now), then=Value(Doing.GHOST)),
+        When(facts.judged_as(State.HUNG, now=now), then=Value(Doing.HUNG)),
+        When(facts.judged_as(State.LOW, now=now), then=Value(Doing.LOW)),
+        When(facts.is_used(now=now), then=Value(Doing.ACTIVE)),
+        When(facts.judged_as(State.EMPTY, State.HELD_IDLE, now=now), then=Value(Doing.IDLE)),
+        When(reading__util_pct=None, reading__engine_pct=None, then=Value(Doing.UNKNOWN)),
         default=Value(Doing.IDLE),
         output_field=CharField(),
     )

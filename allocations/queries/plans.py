@@ -9,7 +9,6 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from allocations.models import Assignment, Grant, Holding, Move, Project, Target
-from allocations.queries.fleet import BUSY_FROM_PCT
 from allocations.queries.lending import with_due_gpus
 from inventory import queries as facts
 from inventory.models import Gpu
@@ -110,7 +109,7 @@ def drift(now: datetime | None = None) -> QuerySet[Gpu]:
 def project_gpus(project: Project) -> list[ModelGpus]:
     """What the project has of each GPU model, by the model's name; models of which it has nothing are left out."""
     now = timezone.now()
-    busy = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__gte=BUSY_FROM_PCT)
+    busy = facts.is_used(gpu="gpu__", now=now)
     in_force = Grant.objects.filter(project=project, starts_at__lte=now, ends_at__gt=now).order_by()
     there = Q(gpu__retired_at=None, gpu__node__retired_at=None)
     assigned = assignments_now().filter(there, project=project).order_by().values_list("gpu__model__name")

@@ -40,8 +40,7 @@ def standings_of(projects: Collection[Project]) -> dict[int, list[Standing]]:
     running = with_due_gpus(Grant.objects.filter(project__in=projects, starts_at__lte=now, ends_at__gt=now)).order_by()
     assigned = Assignment.objects.filter(STANDS, project__in=projects)
     held = Holding.objects.filter(STANDS, project__in=projects)
-    known = Q(gpu__reading__requested_at__gte=facts.fresh_after(now), gpu__reading__util_pct__isnull=False)
-    busy = known & Q(gpu__reading__util_pct__gt=0)
+    known, busy = facts.use_is_known(gpu="gpu__", now=now), facts.is_used(gpu="gpu__", now=now)
     found: dict[tuple[int, str], dict[str, Any]] = defaultdict(dict)
     sums = {"gpus": Sum("due_gpus"), "until": Max("ends_at")}
     kinds = [

@@ -18,6 +18,7 @@ from inventory.queries.nodes import (
     units,
 )
 from inventory.queries.places import label_values, labels_of, units_with
+from inventory.queries.use import is_busy, is_used, judged_as, use_is_known
 
 __all__ = [
     "SHADOW_DAYS",
@@ -31,7 +32,10 @@ __all__ = [
     "enrolment_of",
     "fresh_after",
     "healthy_counts",
+    "is_busy",
+    "is_used",
     "island_modes",
+    "judged_as",
     "label_values",
     "labels_of",
     "missing_for_enforcement",
@@ -43,6 +47,7 @@ __all__ = [
     "supply",
     "units",
     "units_with",
+    "use_is_known",
     "with_agents",
     "would_have_ended",
 ]

@@ -74,6 +74,8 @@ LOOKS = {
     "free": ("", "square-2-stack"),
     "assigned": ("open", "arrow-down-tray"),
     "ghost": ("bad", "eye-slash"),
+    "hung": ("bad", "exclamation-circle"),
+    "low": ("warn", "arrow-trending-down"),
     "drift": ("bad", "exclamation-triangle"),
     "asked": ("open", "clock"),
     "approved": ("good", "check-circle"),

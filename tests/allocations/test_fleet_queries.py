@@ -9,6 +9,7 @@ from allocations import plans, queries
 from allocations.models import Move, Plan
 from allocations.queries import donors, fleet, lanes
 from allocations.queries.fleet import Doing
+from allocations.queries.standing import standings_of
 from tests import factories
 
 
@@ -62,6 +63,48 @@ def test_a_held_one_is_active_from_five_percent_on(gpu, project, util_pct, doing
     factories.reading(gpu, project.slug, util_pct=util_pct)
 
     assert _doing() == [doing]
+
+
+@pytest.mark.parametrize(
+    ("state", "util_pct", "doing"),
+    [
+        ("active", 0.0, Doing.ACTIVE),
+        ("held_idle", 90.0, Doing.IDLE),
+        ("empty", 0.0, Doing.IDLE),
+        ("low", 90.0, Doing.LOW),
+        ("hung", 100.0, Doing.HUNG),
+        ("ghost", 100.0, Doing.GHOST),
+        ("unknown", 90.0, Doing.ACTIVE),
+    ],
+)
+def test_how_a_held_one_is_used_goes_by_the_judgement_where_there_is_one(gpu, project, state, util_pct, doing):
+    factories.reading(gpu, project.slug, util_pct=util_pct)
+    verdict = factories.activity(gpu, state)
+
+    judged = _doing()
+    verdict.judged_at -= timedelta(minutes=4)
+    verdict.save()
+
+    assert judged == [doing]
+    assert _doing() == [Doing.ACTIVE if util_pct >= 5 else Doing.IDLE]
+
+
+def test_a_video_job_is_active_on_every_page(lab, gpu):
+    factories.reading(gpu, lab.project.slug, util_pct=0.0, engine_pct=60.0)
+    factories.holding(gpu, lab.project)
+
+    assert _doing() == [Doing.ACTIVE]
+    assert [row.used for row in queries.project_gpus(lab.project)] == [1]
+    assert [row.used for row in standings_of([lab.project])[lab.project.pk]] == [1]
+
+
+@pytest.mark.parametrize(("util_pct", "used"), [(4.9, 0), (5.0, 1)])
+def test_one_line_parts_use_from_rest_wherever_it_is_counted(lab, gpu, util_pct, used):
+    factories.reading(gpu, lab.project.slug, util_pct=util_pct)
+    factories.holding(gpu, lab.project)
+
+    assert [row.used for row in queries.project_gpus(lab.project)] == [used]
+    assert [row.used for row in standings_of([lab.project])[lab.project.pk]] == [used]
 
 
 def test_what_drains_shows_it_by_its_reading_and_by_its_move(lab):

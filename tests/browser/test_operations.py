@@ -136,7 +136,7 @@ def test_a_click_opens_the_card_and_the_legend_is_the_filter_in_the_address(visi
 
 
 def test_ten_thousand_gpus_are_drawn_within_a_blink(visit, lab, made):
-    kinds = ["lost", "cordoned", "unknown", "draining", "ghost", "assigned", "free", "active", "idle"]
+    kinds = ["lost", "cordoned", "unknown", "draining", "ghost", "hung", "assigned", "free", "active", "low", "idle"]
     nodes, each = 1280, range(10_240)
     tiles = {
         "kinds": kinds, "projects": [[f"p{number}", f"P {number}", "research", number] for number in range(12)],

@@ -10,7 +10,7 @@ const PATTERNS_FROM = 5; // px: below it a pattern is noise
 export function paletteOf(element) {
   const style = getComputedStyle(element);
   const read = (name) => style.getPropertyValue(`--fleet-${name}`).trim();
-  const names = ["active", "idle", "unknown", "lost", "free", "draining", "cordoned", "ghost", "assigned", "ink", "muted", "ground", "mark"];
+  const names = ["active", "idle", "unknown", "lost", "free", "draining", "cordoned", "ghost", "hung", "low", "assigned", "ink", "muted", "ground", "mark"];
   const palette = Object.fromEntries(names.map((name) => [name, read(name)]));
   palette.swatches = Array.from({ length: SWATCHES }, (_, index) => read(`swatch-${index}`));
   palette.font = style.fontFamily;
@@ -30,6 +30,8 @@ export function lookOf(doing, by, swatch, palette) {
     case "draining": return { colour, pattern: "wide-stripes" };
     case "assigned": return { colour, pattern: "corner" };
     case "ghost": return { colour: palette.ghost, pattern: "ring" };
+    case "hung": return { colour: palette.hung, pattern: "bars" };
+    case "low": return { colour, pattern: own || "dots" };
     case "idle": return { colour, pattern: own || "half" };
     default: return { colour, pattern: own || "plain" };
   }

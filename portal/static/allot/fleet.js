@@ -10,7 +10,7 @@ const ZOOM = 1.35; // a step of the buttons
 const REFRESH_MS = 2000; // hints come in bursts; the eye needs no more
 const SPEAK_MS = 250; // arrows held down say where they end, not every tile on the way
 const LEAST_HEIGHT = 320;
-const SHOWS_USE = new Set(["active", "idle", "draining", "ghost"]); // the use of the others is nobody's or unknown
+const SHOWS_USE = new Set(["active", "low", "idle", "draining", "ghost", "hung"]); // the use of the others is nobody's or unknown
 const BELOW_PX = 40; // of the page that stays in sight below the map
 
 const view = document.querySelector("[data-fleet]");
