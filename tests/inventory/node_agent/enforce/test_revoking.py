@@ -248,6 +248,18 @@ def test_a_list_that_nvml_does_not_give_is_not_an_empty_one(machine, ada, bob):
     assert [fault.code for fault in seen.faults] == ["processes_unknown"]
 
 
+def test_an_order_for_a_device_that_is_not_known_waits_for_its_holder_all_the_same(machine, ada, bob):
+    enforcer = machine.enforcer()
+    enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())
+    opener = machine.open_as(ada)
+
+    unknown = enforcer.ensure(GPU_0, order("borealis", 2, bob), node_seen(card(minor=7), card(GPU_1)))
+    known = enforcer.ensure(GPU_0, order("borealis", 2, bob), node_seen())
+
+    assert (unknown, known) == (Applied("draining", 0, 2, 0), Applied("draining", 1, 2, 0))
+    assert (machine.may_open(bob), opener.has_ended) == (False, False)
+
+
 def test_an_undone_order_lets_the_holder_in_again_without_a_switch(machine, ada, bob):
     enforcer = machine.enforcer()
     enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())

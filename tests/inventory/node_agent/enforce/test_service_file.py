@@ -10,7 +10,7 @@ import pytest
 
 from inventory import node_agent
 from inventory.node_agent.enforce.doctor import CAPABILITIES
-from inventory.node_agent.protocol import dump_order
+from inventory.node_agent.protocol import Order, dump_order
 from tests.inventory.node_agent.enforce import dying_agent
 from tests.inventory.node_agent.enforce.machine import GPU_0, authority, node_seen, order
 
@@ -28,23 +28,36 @@ def agent_with(machine, capabilities: list[str], ada: int, bob: int) -> bool:
         path.unlink()
     machine.enforcer().ensure(GPU_0, order("apollo", 1, ada), node_seen())
     opener = machine.open_as(ada)
-    body = dump_order(order("borealis", 2, bob, eviction=authority(machine.clock))).decode()
-    bounding = ",".join(["-all", *(f"+{name.removeprefix('CAP_').lower()}" for name in capabilities)])
-    program = [sys.executable, "-m", dying_agent.__name__]
-    agent = subprocess.run(
-        ["setpriv", f"--bounding-set={bounding}", *program, str(machine.root), "none", "1", body],
-        capture_output=True,
-        timeout=60,
-    )
-    did = agent.returncode == 0 and opener.has_ended and machine.may_open(bob)
+    ended = agent(machine, capabilities, order("borealis", 2, bob, eviction=authority(machine.clock)))
+    did = ended == 0 and opener.has_ended and machine.may_open(bob)
     opener.end()
     return did
+
+
+def agent(machine, capabilities: list[str], order_: Order) -> int:
+    """How an agent with these rights ended that works until the order is true."""
+    bounding = ",".join(["-all", *(f"+{name.removeprefix('CAP_').lower()}" for name in capabilities)])
+    program = [sys.executable, "-m", dying_agent.__name__, str(machine.root), "none", "1", dump_order(order_).decode()]
+    return subprocess.run(
+        ["setpriv", f"--bounding-set={bounding}", *program], capture_output=True, timeout=60, check=False
+    ).returncode
 
 
 @pytest.mark.faults
 def test_the_rights_of_the_service_file_are_enough(machine, ada, bob):
     assert sorted(GIVEN) == sorted(CAPABILITIES)
     assert agent_with(machine, GIVEN, ada, bob)
+
+
+@pytest.mark.faults
+def test_a_process_that_cannot_be_looked_into_is_not_nobody(machine, ada, bob, monkeypatch):
+    monkeypatch.setenv("ALLOT_TEST_LIMIT_S", "3")
+    machine.enforcer().ensure(GPU_0, order("apollo", 1, ada), node_seen())
+    opener = machine.open_as(ada)
+
+    blind = agent(machine, [name for name in GIVEN if name != "CAP_SYS_PTRACE"], order("borealis", 2, bob))
+
+    assert (blind, opener.has_ended, machine.may_open(bob)) == (1, False, False)
 
 
 @pytest.mark.faults
