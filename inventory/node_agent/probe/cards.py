@@ -19,7 +19,6 @@ from inventory.node_agent.protocol.gpus import (
 
 STATIC_EVERY_S = 600.0
 ENGINES = ("Encoder", "Decoder", "Jpg", "Ofa")
-UNREADABLE_NAME = "NVIDIA GPU (name not readable)"
 
 
 @dataclass(slots=True)
@@ -51,7 +50,7 @@ class Card:
         self.uuid = words(ask("nvmlDeviceGetUUID", self.handle)) or self.uuid
         pci = ask("nvmlDeviceGetPciInfo", self.handle)
         self.bus = bus_id(words(pci._replace(value=getattr(pci.value, "busId", None)))) or self.bus
-        self.name = words(ask("nvmlDeviceGetName", self.handle)) or self.name or UNREADABLE_NAME
+        self.name = words(ask("nvmlDeviceGetName", self.handle)) or self.name
         self.serial = words(ask("nvmlDeviceGetSerial", self.handle)) or self.serial
         self.minor = ask("nvmlDeviceGetMinorNumber", self.handle).value
         if self.uuid and not self.asking.errors:

@@ -73,9 +73,8 @@ class Reader:
         count, reason = self._count()
         turn = [index for index in range(count or 0) if index not in skip]
         unread = [index for index in sorted(turn, key=last.__contains__) if not self._read_in_turn(index)]
-        # A slot where a card hung before is left alone, and then nobody can tell the slots apart.
-        trusted = not (skip - {EVENTS} or set(last) - {EVENTS})
-        for index, bus in zip(unread, self._slots_left(len(unread)) if trusted else (), strict=False):
+        # The slot of a card in `skip` is among those left, and then there are too many to tell them apart.
+        for index, bus in zip(unread, self._slots_left(len(unread)), strict=False):
             self._read_in_turn(index, bus)
         if EVENTS not in skip:
             self.say("card", index=EVENTS)

@@ -110,7 +110,7 @@ class Instances:
             return known[uuid]
         card = self.card
         instance = Instance(card.index, handle, asking, uuid, card.bus, minor=card.minor, serial=card.serial)
-        instance.name = words(asking.ask("nvmlDeviceGetName", handle)) or f"{card.name} MIG"
+        instance.name = words(asking.ask("nvmlDeviceGetName", handle)) or (card.name and f"{card.name} MIG")
         instance.parent = card.handle
         instance.gpu_instance = asking.ask("nvmlDeviceGetGpuInstanceId", handle).value
         instance.compute_instance = asking.ask("nvmlDeviceGetComputeInstanceId", handle).value

@@ -20,6 +20,7 @@ VALUES = (
 )
 # Lists come each 30 s; the wire has no age for them, so that old ones must become unknown here.
 LISTED_MOST_S = 90.0
+UNREADABLE_NAME = "NVIDIA GPU (name not readable)"
 # A driver's total that is the machine's memory: the kernel takes some of it before it counts.
 SAME_MEMORY = 0.05
 
@@ -50,7 +51,9 @@ class Row:
     def read(self, unit: dict[str, Any]) -> None:
         """What the child said about it replaces what was known; what it did not ask this time stays, and ages."""
         self.index, self.bus, self.kind, self.parent = unit["index"], unit["bus"], unit["kind"], unit.get("parent")
-        self.model, self.serial, self.minor = unit["model"], unit["serial"], unit["minor"]
+        self.serial, self.minor = unit["serial"], unit["minor"]
+        # One answer of garbage makes no other model of a card.
+        self.model = unit["model"] or self.model or UNREADABLE_NAME
         self.total_mib = unit["total_mib"] if unit["total_mib"] is not None else self.total_mib
         self.mig, self.by_slot = bool(unit.get("mig")), unit.get("by_slot", False)
         ids = unit.get("ids") or (None, None)

@@ -112,6 +112,21 @@ def test_a_card_that_hung_is_asked_last_when_its_pause_is_over(node):
     assert asked == (["1", "2"], 1)
 
 
+def test_a_card_is_not_left_out_for_another_that_had_its_number(node):
+    node.write("[gpu 0-3]\nutil.gpu = 1\n[gpu 2]\nhang.nvmlDeviceGetUtilizationRates = forever\n")
+    with node.probe(**QUICK, hung_again_s=3600.0) as probe:
+        probe.look()
+        # The third is the second now, and the fourth the third.
+        node.add("[gpu 0]\npresent = no\n[gpu 3]\nutil.gpu = 2")
+        probe.replace_child()
+        probe.look()
+
+        seen = probe.look()
+
+    assert {gpu.minor: (gpu.util_pct.value, codes(gpu.faults)) for gpu in seen.gpus} == {1: (1, []), 3: (2, [])}
+    assert codes(seen.faults) == ["card_hung"]
+
+
 def test_pauses_double_up_to_the_longest_and_end_with_an_answer():
     suspects = Suspects(ProbeSettings(hung_again_s=60.0, hung_again_most_s=200.0))
     until_s = []

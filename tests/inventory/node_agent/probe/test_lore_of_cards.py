@@ -23,6 +23,24 @@ def test_a_card_that_fell_off_the_bus_costs_one_row(node):
     assert (seen[2].util_pct.reason, seen[2].mem_used_mib.reason, seen[2].processes) == ("lost", "lost", None)
 
 
+def test_a_lost_card_is_known_to_a_new_child_too(node):
+    """1: its handle is gone, its row is not."""
+    node.write("[gpu 0-2]\n")
+    with node.probe() as probe:
+        probe.look()
+        node.add("[gpu 1]\nlost = yes")
+        probe.replace_child()
+
+        seen = probe.look()
+
+    assert [(gpu.minor, gpu.lost, codes(gpu.faults)) for gpu in seen.gpus] == [
+        (0, False, []),
+        (1, True, ["lost"]),
+        (2, False, []),
+    ]
+    assert (seen.gpus[1].util_pct.value, seen.gpus[1].processes, seen.faults) == (None, None, ())
+
+
 def test_a_card_that_was_lost_before_the_start_is_a_fault_of_the_node(node):
     """2, rossumai/nvgpu#6: GpuIsLost from the handle by index became an error of everything."""
     node.example("lost-gpu")
@@ -128,6 +146,7 @@ def test_a_name_that_turns_to_garbage_stays_what_it_was(node):
     with node.probe() as probe:
         probe.look()
         node.add("[gpu 0]\nname = \\xf8\\x02")
+        probe.replace_child()
 
         seen = probe.look()
 
