@@ -101,8 +101,9 @@ def end_early(grant: Grant, *, by: Person, reason: str) -> None:
     after = max(now, grant.starts_at)
     asked = GrantChange.objects.filter(grant=grant, state=GrantChange.State.ASKED).order_by("pk")
     waiting = list(asked.select_for_update(no_key=True, of=("self",)))  # before the grant, as who signs them
-    # One whose signed early end is yet to come can end sooner; another's press that ended it meanwhile is seen here.
-    ended = Grant.objects.filter(pk=grant.pk, ends_at__gt=after)
+    # One whose signed early end is yet to come can end sooner; another's press that ended it meanwhile is seen by its
+    # stamp: the clocks of two presses at once are in no order.
+    ended = Grant.objects.filter(pk=grant.pk, ended_at=grant.ended_at, ends_at__gt=after)
     if ended.update(ends_at=after, ended_at=now, ended_by=by) != 1:
         raise Stale(_("Somebody else has ended this grant."), grant=str(grant.public_id))
     grant.ends_at, grant.ended_at, grant.ended_by = after, now, by

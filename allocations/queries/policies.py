@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from allocations.days import month_of
 from allocations.models import Division, Pitch, Policy, PolicyRole, Project, Role
+from allocations.queries.look import once_a_look
 
 HOURS_A_DAY = 24
 
@@ -111,6 +112,7 @@ def roles_for_pitch(*, division: Division, gpus: int, days: int) -> list[Role]:
     return signing_of(division=division, gpus=gpus, days=days).roles
 
 
+@once_a_look
 def roles_for_split() -> list[Role]:
     """The roles that policies in force name for a split."""
     return _signing(_in_force(Policy.objects.filter(subject=Policy.Subject.SPLIT))).roles

@@ -27,7 +27,7 @@ def queue_of(person: Person) -> QuerySet[Pitch]:
 
 def counted_queue_of(person: Person) -> QuerySet[Pitch]:
     """The same pitches bare, for a badge on every page: no order, nothing beside them."""
-    return _signable_by(person).filter(state=Pitch.State.SUBMITTED)
+    return _signable_by(person, mandates_of(person)).filter(state=Pitch.State.SUBMITTED)
 
 
 def waitlist_of(person: Person) -> QuerySet[Pitch]:
@@ -42,12 +42,13 @@ def signable_by(person: Person) -> QuerySet[Pitch]:
     What is overdue comes first in the queue, the longest overdue before the others, then the longest wait.
     `overdue_since`: when the answer of a role that the person signs for was due; None where none is late.
     """
-    own = {each.role for each in mandates_of(person)}
+    mandates = mandates_of(person)
+    own = {each.role for each in mandates}
     late = _in_turn(OuterRef("pk")).filter(role__in=own, due_at__lte=timezone.now())
     is_waited_for = Q(state=Pitch.State.SUBMITTED)
     since = Case(When(is_waited_for, then=Subquery(late.order_by("due_at").values("due_at")[:1])))
     related = (
-        _signable_by(person)
+        _signable_by(person, mandates)
         .annotate(overdue_since=since)
         .select_related("project__division", "project__lead", "pitcher", "model", "offered_model")
     )
@@ -56,9 +57,8 @@ def signable_by(person: Person) -> QuerySet[Pitch]:
     )
 
 
-@once_a_look
-def _signable_by(person: Person) -> QuerySet[Pitch]:
-    turn = _turn_of(person, mandates_of(person))
+def _signable_by(person: Person, mandates: Iterable[Mandate]) -> QuerySet[Pitch]:
+    turn = _turn_of(person, mandates)
     return Pitch.objects.filter(turn, ~_barred(person), state__in=Pitch.SIGNABLE)
 
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from allocations.capacity import Booking, Weights, clear_from
 from allocations.days import plus_days, start_of
-from allocations.models import Division, Grant, Person, Pitch, SplitException
+from allocations.models import Division, Grant, Person, Pitch, Split, SplitException, SplitLine
 from allocations.queries.promises import ModelCapacity, Percents, SplitEffect, effects_of, split_capacities
 from allocations.queries.sight import grants_visible_to, pitches_visible_to
 from allocations.queries.signers import with_signatures
@@ -91,6 +91,19 @@ def debts_of(capacities: Sequence[ModelCapacity], *, at: datetime, person: Perso
         if (worst := max(step.gpus for step in own.debt.steps(at, None)))
     ]
     return _plans(effects, list(capacities), at, person)
+
+
+def default_shares(*, until: datetime, most: int) -> list[tuple[datetime, list[tuple[str, float]]]]:
+    """The last signed splits that had begun by `until`, oldest first: (in force from, [(division slug, percent)]).
+
+    The percents are those for all models; two queries.
+    """
+    lines = Prefetch("lines", SplitLine.objects.filter(model=None).select_related("division"))
+    signed = Split.objects.filter(state=Split.State.SIGNED, starts_at__lte=until).prefetch_related(lines)
+    newest = signed.order_by("-starts_at", "-pk")[:most]
+    return [(row.starts_at, [(line.division.slug, float(line.percent)) for line in row.lines.all()]) for row in newest][
+        ::-1
+    ]
 
 
 def exceptions_open(*, at: datetime) -> QuerySet[SplitException]:

@@ -15,12 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 from allocations import idle as decisions
 from allocations import queries, rules
 from allocations.days import day_of, last_day, plus_days, start_of
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import IdleCase, IdlePhase, Project
 from portal.forms import KeepForm, PhaseForm
 from portal.pages import newest_first
-from portal.problems import refuse
+from portal.views.acting import refused
 
 
 @login_required
@@ -59,20 +58,18 @@ def _page(request: HttpRequest, row: IdleCase, form: KeepForm | None = None, sta
 @require_POST
 def case_keep(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """They are kept until the end of that day."""
-    row, form, status = _case(request, public_id), KeepForm(request.POST), 422
+    row, form = _case(request, public_id), KeepForm(request.POST)
     rules.require(request.user, "keep_idle", row.grant)
-    if form.is_valid():
+
+    def keep() -> str:
         said = form.cleaned_data
-        try:
-            decisions.keep(case=row, by=request.user, reason=said["reason"], until=_end_of(said["until_on"], row))
-            messages.success(request, _("Kept. Nobody asks about them until then."))
-            return redirect("idle_case", public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row = _case(request, public_id)
-    return _page(request, row, form, status)
+        decisions.keep(case=row, by=request.user, reason=said["reason"], until=_end_of(said["until_on"], row))
+        return _("Kept. Nobody asks about them until then.")
+
+    status = refused(request, form, keep)
+    if status is None:
+        return redirect("idle_case", public_id)
+    return _page(request, _case(request, public_id), form, status)
 
 
 def _end_of(day: date, row: IdleCase) -> datetime:
@@ -108,23 +105,22 @@ def _phases(request: HttpRequest, row: Project, form: PhaseForm | None = None, s
 @require_POST
 def phase_declare(request: HttpRequest, slug: str) -> HttpResponse:
     """The project's GPUs may be quiet on these days."""
-    row, form, status = _project(request, slug), PhaseForm(request.POST), 422
+    row, form = _project(request, slug), PhaseForm(request.POST)
     rules.require(request.user, "declare_idle_phase", row)
-    if form.is_valid():
+
+    def declare() -> str:
         said, zone = form.cleaned_data, site_zone()
-        times = {
-            "starts_at": start_of(said["starts_on"], zone),
-            "ends_at": plus_days(start_of(said["ends_on"], zone), 1, zone),
-        }
-        try:
-            decisions.declare_phase(project=row, by=request.user, reason=said["reason"], **times)
-            messages.success(request, _("Said. Nobody asks about idle GPUs on these days."))
-            return redirect("idle_phases", slug)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-    return _phases(request, row, form, status)
+        decisions.declare_phase(
+            project=row,
+            by=request.user,
+            reason=said["reason"],
+            starts_at=start_of(said["starts_on"], zone),
+            ends_at=plus_days(start_of(said["ends_on"], zone), 1, zone),
+        )
+        return _("Said. Nobody asks about idle GPUs on these days.")
+
+    status = refused(request, form, declare)
+    return redirect("idle_phases", slug) if status is None else _phases(request, row, form, status)
 
 
 @login_required

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,12 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 from allocations import loans as decisions
 from allocations import queries, rules
 from allocations.days import day_of, plus_days, start_of
-from allocations.errors import AllocationsError, NotAllowed
 from allocations.grants import site_zone
 from allocations.models import Loan, Project, Role
 from portal.forms import AnswerLoanForm, LoanForm, ReasonForm, SignSplitForm
 from portal.pages import newest_first
-from portal.problems import refuse
+from portal.views.acting import refused
 
 
 @login_required
@@ -56,24 +54,17 @@ def _list(request: HttpRequest, form: LoanForm, *, status: int = 200) -> HttpRes
 @require_POST
 def loan_propose(request: HttpRequest) -> HttpResponse:
     """A loan that waits for the lender's lead."""
-    form, status = _form(request.POST), 422
-    if form.is_valid():
-        said, zone = form.cleaned_data, site_zone()
-        times = {
-            "starts_at": start_of(said.pop("starts_on"), zone),
-            "ends_at": plus_days(start_of(said.pop("ends_on"), zone), 1, zone),
-        }
-        try:
-            loan = decisions.propose_loan(by=request.user, **said, **times)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            form.cleaned_data = {}
-            status = refuse(form, refusal)
-        else:
-            messages.success(request, _("Proposed. All who answer it are told."))
-            return redirect("loan", loan.public_id)
-    return _list(request, form, status=status)
+    form, made = _form(request.POST), []
+
+    def propose() -> str:
+        said, zone = dict(form.cleaned_data), site_zone()
+        starts_at = start_of(said.pop("starts_on"), zone)
+        ends_at = plus_days(start_of(said.pop("ends_on"), zone), 1, zone)
+        made.append(decisions.propose_loan(by=request.user, starts_at=starts_at, ends_at=ends_at, **said))
+        return _("Proposed. All who answer it are told.")
+
+    status = refused(request, form, propose)
+    return redirect("loan", made[0].public_id) if status is None else _list(request, form, status=status)
 
 
 @login_required
@@ -105,17 +96,10 @@ def _detail(request: HttpRequest, row: Loan, *, form: forms.Form | None = None, 
 
 
 def _answer(request: HttpRequest, row: Loan, form: forms.Form, decide: Callable[[dict[str, Any]], str]) -> HttpResponse:
-    status = 422
-    if form.is_valid():
-        try:
-            messages.success(request, decide(form.cleaned_data))
-            return redirect("loan", row.public_id)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-            row = _row(request, row.public_id)
-    return _detail(request, row, form=form, status=status)
+    status = refused(request, form, lambda: decide(form.cleaned_data))
+    if status is None:
+        return redirect("loan", row.public_id)
+    return _detail(request, _row(request, row.public_id), form=form, status=status)
 
 
 @login_required

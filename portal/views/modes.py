@@ -1,6 +1,5 @@
 """How far the agents of each island go, and what enforcing would end there."""
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,6 +11,7 @@ from allocations import rules
 from inventory import modes
 from inventory import queries as facts
 from portal.forms.enrolment import ModeForm
+from portal.views.acting import refused
 
 INTRUSIONS_SHOWN = 200  # as many as somebody reads; the number says how many more there are
 
@@ -37,13 +37,10 @@ def island(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         rules.require(request.user, "set_mode")
         form = ModeForm(request.POST)
-        if form.is_valid():
-            told = form.cleaned_data
-            nodes = facts.with_agents().filter(island=name)
-            changed = modes.set_mode(nodes=nodes, mode=told["mode"], by=request.user, reason=told["reason"])
-            messages.success(request, _said(len(changed)))
+        refusal = refused(request, form, lambda: _set(request, name, form))
+        if refusal is None:
             return redirect("modes")
-        status = 422
+        status = refusal
     found = facts.would_have_ended(name)
     context = {
         "island": row,
@@ -57,7 +54,9 @@ def island(request: HttpRequest) -> HttpResponse:
     return render(request, "modes/island.html", context, status=status)
 
 
-def _said(changed: int) -> str:
+def _set(request: HttpRequest, island: str, form: ModeForm) -> str:
+    told, nodes = form.cleaned_data, facts.with_agents().filter(island=island)
+    changed = len(modes.set_mode(nodes=nodes, mode=told["mode"], by=request.user, reason=told["reason"]))
     if not changed:
         return _("All its nodes were meant to work so already.")
     return ngettext(

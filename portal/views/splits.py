@@ -13,11 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from allocations import exceptions as above
 from allocations import queries, rules
 from allocations import splits as decisions
-from allocations.days import day_of, plus_days, start_of
-from allocations.errors import AllocationsError, NotAllowed
+from allocations.days import day_of, start_of
 from allocations.grants import site_zone
 from allocations.models import Division, Person, Role, Split, SplitException
 from allocations.queries.promises import ModelCapacity
@@ -26,7 +24,7 @@ from portal.charts import split_history
 from portal.forms import ExceptionForm, ReasonForm, SignSplitForm, SplitForm
 from portal.forms.splits import WHOLE
 from portal.pages import newest_first
-from portal.problems import refuse
+from portal.views.acting import refused
 
 HISTORY_ROWS = 20
 CHARTED_SPLITS = 40  # steps of the history chart; older ones would be narrower than a pixel
@@ -36,41 +34,48 @@ CHARTED_SPLITS = 40  # steps of the history chart; older ones would be narrower 
 @require_safe
 def split(request: HttpRequest) -> HttpResponse:
     """The split in force by model, the proposals that wait, the form for a new one, the history."""
-    return _show(request, _form(request))
+    return show(request)
 
 
-def _form(request: HttpRequest) -> SplitForm:
-    """The form, filled with the last split that is signed, be it in force or still to come."""
-    now = timezone.now()
-    current = next(reversed(queries.coming_splits(now)), None) or queries.effective_split(now)
+def _initial(last: Split | None) -> dict[str, Any]:
+    """The form filled with the last split that is signed, be it in force or still to come."""
     initial: dict[str, Any] = {"starts_on": day_of(timezone.now() + timedelta(days=1), site_zone())}
-    for weight in current.weights.all() if current else []:
+    for weight in last.weights.all() if last else []:
         initial[f"w-{weight.model_id}"] = f"{weight.weight.normalize():f}"
-    for line in current.lines.all() if current else []:
+    for line in last.lines.all() if last else []:
         initial[f"p-{line.model_id or 'all'}-{line.division.slug}"] = f"{line.percent.normalize():f}"
-    return _split_form(None, initial=initial)
+    return initial
 
 
-def _split_form(data: Any, *, initial: dict[str, Any] | None = None) -> SplitForm:
-    divisions = list(Division.objects.filter(ended_at=None))
-    return SplitForm(data, divisions=divisions, models=list(GpuModel.objects.order_by("name")), initial=initial)
+def _split_form(data: Any, *, models: list[GpuModel] | None = None, initial: dict[str, Any] | None = None) -> SplitForm:
+    divisions = [division for division in queries.divisions_of_lab() if division.ended_at is None]
+    models = list(GpuModel.objects.order_by("name")) if models is None else models
+    return SplitForm(data, divisions=divisions, models=models, initial=initial)
 
 
-def _show(request: HttpRequest, form: SplitForm, *, status: int = 200, **more: Any) -> HttpResponse:
+def show(request: HttpRequest, form: SplitForm | None = None, *, status: int = 200, **more: Any) -> HttpResponse:
+    """The page, with what was typed where there is a form; nothing is written from here on."""
+    with queries.one_look(anew=True):
+        return _show(request, form, status, more)
+
+
+def _show(request: HttpRequest, form: SplitForm | None, status: int, more: dict[str, Any]) -> HttpResponse:
     person, now = request.user, timezone.now()
     mandates = queries.mandates_of(person)
     capacities = queries.capacities_of(at=now)
     exceptions = queries.exceptions_open(at=now).order_by("starts_at", "pk")
-    current = queries.effective_split(now)
+    current, coming = queries.effective_split(now), list(queries.coming_splits(now))
     weights, held = queries.weights_of(current), queries.held_by_division()
+    models, last = [room.model for room in capacities], coming[-1] if coming else current
+    form = form or _split_form(None, models=models, initial=_initial(last))
     context = {
         "current": current,
         "totals": queries.totals_of(capacities, weights, at=now, held=held),
-        "coming": list(queries.coming_splits(now)),
+        "coming": coming,
         "models": [_row(room, now) for room in capacities],
         "debts": queries.debts_of(capacities, at=now, person=person),
         "exceptions": [_exception(row, person) for row in exceptions],
-        "exception_form": _exception_form(person),
+        "exception_form": exception_form(person),
         "may_except": any(mandate.is_own for mandate in mandates),
         "divisions": form.divisions,
         "waiting": [_proposal(split, person) for split in _proposed()],
@@ -137,21 +142,18 @@ def _exception(row: SplitException, person: Person) -> dict[str, Any]:
     return {"exception": row, "fields": queries.signature_fields(row, person), "may_withdraw": may_withdraw}
 
 
-def _exception_form(person: Person, data: Any = None) -> ExceptionForm:
-    own = [division.pk for division in Division.objects.all() if rules.can(person, "propose_exception", division)]
+def exception_form(person: Person, data: Any = None) -> ExceptionForm:
+    """For the divisions that the person may propose one for."""
+    own = [row.pk for row in queries.divisions_of_lab() if rules.can(person, "propose_exception", row)]
     initial = {"starts_on": day_of(timezone.now(), site_zone())}
-    return ExceptionForm(data, divisions=Division.objects.filter(pk__in=own), initial=initial, prefix="exception")
+    divisions = Division.objects.filter(pk__in=own) if own else Division.objects.none()
+    return ExceptionForm(data, divisions=divisions, initial=initial, prefix="exception")
 
 
 def _history(now: Any) -> dict[str, Any]:
     """The default line of each signed split, oldest first, as boxes, and the instant at which they begin."""
-    signed = queries.splits_visible().filter(state=Split.State.SIGNED, starts_at__lte=now).order_by("-starts_at", "-pk")
-    steps = [(row.starts_at, _default_shares(row)) for row in reversed(signed[:CHARTED_SPLITS])]
+    steps = queries.default_shares(until=now, most=CHARTED_SPLITS)
     return {"history": split_history(steps, until=now), "history_from": steps[0][0] if steps else None}
-
-
-def _default_shares(row: Split) -> list[tuple[str, float]]:
-    return [(line.division.slug, float(line.percent)) for line in row.lines.all() if line.model_id is None]
 
 
 @login_required
@@ -184,25 +186,20 @@ def split_propose(request: HttpRequest) -> HttpResponse:
     rules.require(request.user, "propose_split")
     form = _split_form(request.POST)
     if request.POST.get("do") == "look":
-        return _show(request, form, **_preview(form, request.user))
-    status = 422
-    if form.is_valid():
-        try:
-            decisions.propose_split(
-                by=request.user,
-                starts_at=start_of(form.cleaned_data["starts_on"], site_zone()),
-                percents=form.percents(),
-                weights=form.weights(),
-                reason=form.cleaned_data["reason"],
-            )
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-        else:
-            messages.success(request, _("Proposed. It holds once both signatures are there."))
-            return redirect("split")
-    return _show(request, form, status=status, **_preview(form, request.user))
+        return show(request, form, **_preview(form, request.user))
+
+    def propose() -> str:
+        decisions.propose_split(
+            by=request.user,
+            starts_at=start_of(form.cleaned_data["starts_on"], site_zone()),
+            percents=form.percents(),
+            weights=form.weights(),
+            reason=form.cleaned_data["reason"],
+        )
+        return _("Proposed. It holds once both signatures are there.")
+
+    status = refused(request, form, propose)
+    return redirect("split") if status is None else show(request, form, status=status, **_preview(form, request.user))
 
 
 @login_required
@@ -241,46 +238,3 @@ def split_compare(request: HttpRequest) -> HttpResponse:
     chosen = [row for row in waiting if str(row.public_id) in request.GET.getlist("split")] or waiting
     shown = [{"split": row, "preview": _preview_of(row, person)} for row in chosen[:2]]
     return render(request, "split/compare.html", {"shown": shown, "waiting": waiting})
-
-
-@login_required
-@require_POST
-def exception_propose(request: HttpRequest) -> HttpResponse:
-    """An exception above the split that waits for its signatures."""
-    form, status = _exception_form(request.user, request.POST), 422
-    if form.is_valid():
-        said, zone = dict(form.cleaned_data), site_zone()
-        starts_at = start_of(said.pop("starts_on"), zone)
-        ends_at = plus_days(start_of(said.pop("ends_on"), zone), 1, zone)
-        try:
-            above.propose_exception(by=request.user, starts_at=starts_at, ends_at=ends_at, **said)
-        except NotAllowed:
-            raise
-        except AllocationsError as refusal:
-            status = refuse(form, refusal)
-        else:
-            messages.success(request, _("Proposed. It holds once all have signed, and ends by itself."))
-            return redirect("split")
-    return _show(request, _form(request), status=status, exception_form=form)
-
-
-@login_required
-@require_POST
-def exception_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """The person's signature is under the exception, in the role whose field was pressed."""
-    row = get_object_or_404(SplitException.objects.select_related("model", "division"), public_id=public_id)
-    form = SignSplitForm(request.POST)
-    role = get_object_or_404(Role, slug=form.cleaned_data["role"] if form.is_valid() else "")
-    above.sign_exception(exception=row, by=request.user, role=role)
-    messages.success(request, _("Signed."))
-    return redirect("split")
-
-
-@login_required
-@require_POST
-def exception_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """The exception is off the table."""
-    row = get_object_or_404(SplitException.objects.select_related("model", "division"), public_id=public_id)
-    above.withdraw_exception(exception=row, by=request.user)
-    messages.success(request, _("Withdrawn."))
-    return redirect("split")

@@ -73,6 +73,18 @@ def test_it_needs_a_reason_and_ends_once(world, noon):
     assert (told("grant.ended"), OutboxMessage.objects.count()) == (["lead"], 1)
 
 
+def test_who_saw_it_running_does_not_end_it_again_by_a_clock_that_is_behind(world, noon, time_machine):
+    grant = factories.grant(world.project)
+    seen = Grant.objects.get()
+    grants.end_grant(grant=grant, by=world.lead, reason="Done.")
+    time_machine.move_to(noon - timedelta(seconds=1), tick=False)
+
+    with pytest.raises(Stale):
+        grants.end_grant(grant=seen, by=world.lead, reason="Done.")
+
+    assert (Grant.objects.get().ends_at, told("grant.ended")) == (noon, ["lead"])
+
+
 def test_one_that_is_over_does_not_end_early(world, noon):
     grant = factories.grant(world.project, starts_at=noon - timedelta(days=9), ends_at=noon - timedelta(days=2))
 

@@ -34,7 +34,7 @@ def _rows(lab, count: int) -> None:
 MOST_QUERIES = 15
 MOST_OF_THE_QUEUE = 12
 MOST_OF_AN_APPROVAL = 30
-MOST_OF_THE_SPLIT = 40
+MOST_OF_THE_SPLIT = 30
 
 LISTS = [
     ("home", "pitcher", MOST_QUERIES),

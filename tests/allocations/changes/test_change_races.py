@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
-from allocations import changes
+from allocations import changes, results
 from allocations.changes import due, effects, signing
-from allocations.models import Grant, GrantChange
+from allocations.models import Grant, GrantChange, ResultCheck
 from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import told
@@ -105,3 +106,16 @@ def test_two_ticks_at_once_give_one_day(world, grant, monkeypatch):
     assert fresh(grant).ends_at == ends_at + DAY
     assert Event.objects.filter(verb="grant.kept").count() == 1
     assert GrantChange.objects.get().takes_effect_at == ends_at
+
+
+def test_two_clocks_at_once_ask_once_what_came_of_it(world, monkeypatch):
+    pitch = factories.submitted(world.project, world.pitcher)
+    type(pitch).objects.filter(pk=pitch.pk).update(check_on=timezone.now().date() - DAY, expected_result="A result.")
+    factories.grant(world.project, pitch=pitch)
+    window, checks = Window(), ResultCheck.objects
+    monkeypatch.setattr(checks, "create", window.before(checks.create))
+
+    outcomes = at_once(results.tend, results.tend)
+
+    assert (outcomes, window.met, checks.count()) == ([None, None], False, 1)
+    assert told("result.asked") == ["lead", "pitcher"]

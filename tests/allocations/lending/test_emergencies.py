@@ -12,7 +12,7 @@ from inventory.models import Event
 from tests import factories
 from tests.allocations.acts import submit, told, verbs
 from tests.allocations.changes.acts import policy
-from tests.races import Window, at_once
+from tests.races import Window, at_once, kinds
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -180,14 +180,26 @@ class TestAtOnce:
         assert sum(isinstance(each, Grant) for each in outcomes) == 1
         assert GrantChange.objects.count() == 1
 
+    def test_of_two_first_ones_for_a_project_the_later_is_the_second(self, world, monkeypatch):
+        asks = submit(world, gpus=8), submit(world, gpus=8)
+        monkeypatch.setattr(emergencies, "_ratification", Window().after(emergencies._ratification))
+
+        outcomes = at_once(
+            lambda: emergency(world, by=world.chief, pitch=fresh(asks[0])),
+            lambda: emergency(world, by=world.head, pitch=fresh(asks[1])),
+        )
+
+        assert (kinds(outcomes), Grant.objects.count()) == (["Grant", "NotAllowed"], 1)
+
     def test_two_clocks_at_once_end_it_once(self, world, monkeypatch):
         """celery/kombu#337: what is due happens once, also when two workers come to it at once."""
         grant = emergency(world)
         Grant.objects.update(ratify_by=timezone.now() - HOUR, starts_at=timezone.now() - DAY)
-        monkeypatch.setattr(emergencies, "lock_row", Window().before(emergencies.lock_row))
+        window = Window()
+        monkeypatch.setattr(Grant, "save", window.before(Grant.save))
 
         outcomes = at_once(emergencies.tend, emergencies.tend)
 
-        assert outcomes == [None, None]
+        assert (outcomes, window.met) == ([None, None], False)
         assert Event.objects.filter(verb="emergency.lapsed").count() == 1
         assert fresh(grant).ends_at == fresh(grant).ratify_by

@@ -256,20 +256,39 @@ class TestAtOnce:
         assert LoanSignature.objects.count() == 1
 
     def test_declined_while_the_last_one_signs_is_one_outcome(self, world, monkeypatch):
+        """The row's lock holds the second one off; without it the compare-and-set of the state would."""
         factories.grant(world.project, gpus=40, ends_at=timezone.now() + 90 * DAY)
         agree(world, propose(world))
         loan = propose(world, after=12)
         press(world, loan, "lead")
         press(world, loan, "ceo")
-        rows = fresh(loan), fresh(loan)
-        monkeypatch.setattr(loans.trail, "record", Window().before(loans.trail.record))
+        rows, window = (fresh(loan), fresh(loan)), Window()
+        monkeypatch.setattr(loans.turns, "require_waits", window.after(loans.turns.require_waits))
 
         outcomes = at_once(
             lambda: loans.answer_loan(loan=rows[0], by=world.lead, agrees=False, reason="We need them."),
             lambda: loans.sign_loan(loan=rows[1], by=world.ceo_apps),
         )
 
-        assert kinds(outcomes) == ["Loan", "Stale"]
+        assert (kinds(outcomes), window.met) == (["Loan", "Stale"], False)
         row = fresh(loan)
         assert (row.state, row.grant is None) in [("declined", True), ("agreed", False)]
         assert Loan.objects.filter(state="agreed").count() == Grant.objects.filter(loan__state="agreed").count()
+
+    def test_nobody_agrees_to_what_is_withdrawn_at_that_moment(self, world, monkeypatch):
+        factories.grant(world.project, gpus=40, ends_at=timezone.now() + 90 * DAY)
+        agree(world, propose(world))
+        loan = propose(world, after=12)
+        rows, window = (fresh(loan), fresh(loan)), Window()
+        monkeypatch.setattr(loans.turns, "require_waits", window.after(loans.turns.require_waits))
+
+        outcomes = at_once(
+            lambda: loans.withdraw_loan(loan=rows[0], by=world.applied_lead),
+            lambda: loans.answer_loan(loan=rows[1], by=world.lead, agrees=True),
+        )
+
+        assert (window.met, fresh(loan).state) == (False, "withdrawn")
+        assert (kinds(outcomes), verbs(loan)) in (
+            (["Loan", "Loan"], ["loan.proposed", "loan.agreed", "loan.withdrawn"]),
+            (["Loan", "Stale"], ["loan.proposed", "loan.withdrawn"]),
+        )
