@@ -120,7 +120,9 @@ def rotate_token(*, node: Node, by: models.Model | str) -> None:
         _tell_token(node, fresh)
         with transaction.atomic():
             if not Node.objects.filter(pk=node.pk, token=node.token).update(token=fresh):
-                raise WrongEnrolment(_("%(node)s joined anew just now.") % {"node": node.name}, node=node.name)
+                raise WrongEnrolment(
+                    _("%(node)s joined anew or was revoked just now.") % {"node": node.name}, node=node.name
+                )
             trail.record("node.token_renewed", node, by=by)
 
 

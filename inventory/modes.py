@@ -36,10 +36,12 @@ def set_mode(*, nodes: Iterable[Node], mode: str, by: models.Model | str, reason
     locked = list(rows.select_for_update(of=("self",)).order_by("pk"))
     if not locked:
         raise WrongMode(_("No node there has an agent that has modes."))
-    changed = [(node, {"before": node.mode, "after": mode}) for node in locked if node.mode != mode]
-    Node.objects.filter(pk__in=[node.pk for node, _facts in changed]).update(mode=mode, mode_since=timezone.now())
+    # A mode that nobody chose yet is news even if it is the same.
+    news = [node for node in locked if node.mode != mode or node.mode_since is None]
+    changed = [(node, {"before": node.mode, "after": mode}) for node in news]
+    Node.objects.filter(pk__in=[node.pk for node in news]).update(mode=mode, mode_since=timezone.now())
     trail.record_many("node.mode", changed, by=by, reason=reason)
-    return [node for node, _facts in changed]
+    return news
 
 
 def tell_modes() -> int:
@@ -58,9 +60,13 @@ def tell_modes() -> int:
 
 
 def nodes_to_tell(*, now: datetime) -> QuerySet[Node]:
-    """Nodes whose wanted mode is not the one they say, by id. Silent ones are told once they answer again."""
-    in_turn = Q(mode_since=None) | Q(mode_since__gt=now - REFUSES_FOR) | Q(turn=0)
+    """Nodes whose wanted mode is not the one they say, by id. Silent ones are told once they answer again.
+
+    Where nobody chose a mode (`mode_since` is null) nothing is told: nothing switches itself on.
+    """
+    in_turn = Q(mode_since__gt=now - REFUSES_FOR) | Q(turn=0)
     tick = int(now.timestamp()) // int(settings.POLL_INTERVAL_S)
-    answering = polled_nodes().filter(driver=Node.Driver.AGENT, silent_since=None).exclude(said_mode="")
+    chosen = polled_nodes().filter(driver=Node.Driver.AGENT, mode_since__isnull=False)
+    answering = chosen.filter(silent_since=None).exclude(said_mode="")
     told = answering.exclude(said_mode=F("mode")).annotate(turn=(F("pk") + tick) % REFUSES_EVERY)
     return told.filter(in_turn).order_by("pk")

@@ -18,6 +18,8 @@ from inventory.node_agent.version import VERSION
 
 # Devices that somebody changed, and processes that have ended, are found within that time.
 RECONCILE_EVERY_S = 5.0
+# What enforcement lacks is looked up that often while it is being prepared; groups may stand in a directory.
+DOCTOR_EVERY_S = 300.0
 # The portal waits 5 s for an answer; a first look at eight healthy cards takes one.
 FIRST_LOOK_S = 3.5
 
@@ -33,6 +35,8 @@ class Agent:
         self._boot_id = new_boot_id()
         self._sequence = 0
         self._failing: dict[str, Fault] = {}
+        self._lacking: tuple[Fault, ...] = ()
+        self._doctor_at_s = 0.0
         self._looked = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -79,7 +83,7 @@ class Agent:
             VERSION,
             seen.driver,
             seen.cards_on_bus,
-            (*seen.faults, *self._enforcer.faults, *own),
+            (*seen.faults, *self._enforcer.faults, *self._lacking, *own),
         )
 
     async def ensure(self, uuid: str, order: Order) -> Applied:
@@ -137,17 +141,32 @@ class Agent:
             seen = self._seen()
             try:
                 await asyncio.to_thread(self._enforcer.reconcile, seen)
+                await self._see_what_is_lacking(seen)
             except Exception as error:
                 self._fail("pass_failed", error)
             else:
                 self._failing.pop("pass_failed", None)
             await asyncio.sleep(RECONCILE_EVERY_S)
 
+    async def _see_what_is_lacking(self, seen: NodeSeen) -> None:
+        """In shadow mode the node says what enforcement would need; in the others nobody asks."""
+        now_s = asyncio.get_running_loop().time()
+        if self._enforcer.mode != "shadow":
+            self._lacking, self._doctor_at_s = (), now_s
+        elif self._looked.is_set() and now_s >= self._doctor_at_s:
+            failed = [check for check in await asyncio.to_thread(self._enforcer.findings, seen) if not check.passed]
+            since_s = self._lacking[0].since_s if self._lacking else time.time()
+            detail = _printable("; ".join(f"{check.name}: {check.found}" for check in failed))
+            self._lacking = (Fault("not_ready_to_enforce", detail, since_s),) if failed else ()
+            self._doctor_at_s = now_s + DOCTOR_EVERY_S
+
     def _fail(self, code: str, error: Exception) -> Fault:
         if code not in self._failing:
             log.error(code, exc_info=error)
         since_s = self._failing[code].since_s if code in self._failing else time.time()
-        words = f"{type(error).__name__}: {error}"
-        detail = "".join(sign if sign.isprintable() else " " for sign in words)[:LONGEST_TEXT]
-        self._failing[code] = Fault(code, detail, since_s)
+        self._failing[code] = Fault(code, _printable(f"{type(error).__name__}: {error}"), since_s)
         return self._failing[code]
+
+
+def _printable(words: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in words)[:LONGEST_TEXT]

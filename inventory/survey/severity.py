@@ -12,7 +12,7 @@ OUT = frozenset({
     "corrupted_inforom", "reset_required", "ecc_uncorrected", "remap_failed", "recovery_needed",
     "driver_not_loaded", "no_library", "library_mismatch", "nvml_unknown", "no_pynvml", "wrong_pynvml", "probe_stuck",
 })  # fmt: skip
-NOTE = frozenset({"persistence_off", "pages_retired"})
+NOTE = frozenset({"persistence_off", "pages_retired", "not_ready_to_enforce"})
 
 XID = re.compile(r"xid[ _]?(?P<number>[0-9]+)?")
 # Faults of the application, not of the card: NVIDIA/k8s-device-plugin skips the same ones.

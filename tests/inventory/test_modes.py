@@ -23,7 +23,7 @@ def to_tell(now=None) -> list[str]:
 
 
 def test_a_mode_is_wanted_with_a_reason_and_nodes_that_have_it_are_left_alone(db):
-    first, second = joined("a"), joined("b", mode="shadow")
+    first, second = joined("a"), joined("b", mode="shadow", mode_since=timezone.now())
 
     changed = modes.set_mode(nodes=[first, second], mode="shadow", by="ops", reason="a week to look")
 
@@ -31,6 +31,15 @@ def test_a_mode_is_wanted_with_a_reason_and_nodes_that_have_it_are_left_alone(db
     assert ([node.name for node in changed], Node.objects.filter(mode="shadow").count()) == (["a"], 2)
     assert (event.verb, event.subject_label, event.reason) == ("node.mode", "a", "a week to look")
     assert event.facts == {"before": "observe", "after": "shadow"}
+
+
+def test_a_mode_that_nobody_chose_is_chosen_by_naming_it(db):
+    node = joined("a", mode="enforce", said_mode="observe")
+    before = to_tell()
+
+    modes.set_mode(nodes=[node], mode="enforce", by="ops", reason="as it stands")
+
+    assert (before, to_tell()) == ([], ["a"])
 
 
 def test_nodes_without_modes_cannot_be_put_into_one(db):
@@ -49,6 +58,7 @@ def test_only_those_that_answer_and_work_otherwise_are_told(db):
     joined("silent", mode="shadow", mode_since=now, silent_since=now, fault="node_unreachable")
     joined("never heard", mode="shadow", mode_since=now, said_mode="")
     joined("not joined", mode="shadow", mode_since=now, address="")
+    joined("nobody chose", mode="enforce", mode_since=None)
     joined("exporter", mode="shadow", mode_since=now, driver="dcgm")
 
     assert to_tell() == ["otherwise"]
@@ -69,7 +79,7 @@ def test_told_nodes_say_so_at_the_next_survey(tmp_path):
         for name in ("n0", "n1"):
             told = world.node(name)
             secrets = {"token": told.token, "certificate_sha256": told.certificate_sha256}
-            joined(name, said_mode="enforce", address=told.address, **secrets)
+            joined(name, said_mode="enforce", mode_since=timezone.now(), address=told.address, **secrets)
         world.control.kill("n1")
 
         taken = modes.tell_modes()

@@ -274,6 +274,22 @@ async def until(node, true_of):
     return row
 
 
+def test_in_shadow_mode_it_says_what_enforcement_would_need_and_in_no_other(tmp_path, pem, monkeypatch):
+    monkeypatch.setattr(agent_module, "RECONCILE_EVERY_S", 0.01)
+
+    async def work(node):
+        before = (await node.observe()).faults
+        await node.driver.ensure_settings(node.address, Settings("shadow"))
+        [lacking] = (await until(node, lambda row: row.faults)).faults
+        await node.driver.ensure_settings(node.address, Settings("observe"))
+        return before, lacking, (await until(node, lambda row: not row.faults)).faults
+
+    before, lacking, after = serving(work, tmp_path, pem)
+
+    assert (before, lacking.code, after) == ((), "not_ready_to_enforce", ())
+    assert lacking.detail.startswith(f"driver parameters: {tmp_path}/driver/params: No such file")
+
+
 def test_a_fault_of_ours_in_an_order_is_a_refusal_with_a_reason(tmp_path, pem, monkeypatch):
     async def work(node):
         monkeypatch.setattr(node.enforcer, "ensure", lambda *args: 1 / 0)
