@@ -18,12 +18,8 @@ SIZE = 4
 def problems(draw) -> Problem:
     """Up to five nodes of four GPUs in two islands, three projects, one or two needs; each rule binds often."""
     islands = draw(st.lists(st.sampled_from(["a", "b"]), min_size=2, max_size=5))
-    nodes = [
-        Node(f"n{number}", "H100" if island == "a" else draw_model(draw), SIZE, island, "s")
-        for number, island in enumerate(islands)
-    ]
-    second = next((node.model for node in nodes if node.island == "b"), "H100")
-    nodes = [replace(node, model=second) if node.island == "b" else node for node in nodes]
+    models = {"a": "H100", "b": draw(st.sampled_from(["H100", "A100"]))}
+    nodes = [Node(f"n{number}", models[island], SIZE, island, "s") for number, island in enumerate(islands)]
     projects = {
         name: Project(
             name,
