@@ -74,6 +74,15 @@ def test_a_driver_that_hangs_at_no_card_is_a_fault_of_the_node_and_comes_back(no
     assert ([gpu.util_pct.value for gpu in well.gpus], well.faults) == ([32] * 3, ())
 
 
+def test_slow_cards_are_not_hung_ones(node):
+    """The deadline is each card's own, however many there are."""
+    node.write("[gpu 0-3]\nhang.nvmlDeviceGetUtilizationRates = 600\n")
+
+    seen = node.look(**QUICK)
+
+    assert ([gpu.faults for gpu in seen.gpus], seen.faults) == ([()] * 4, ())
+
+
 def test_a_start_of_nvml_that_hangs_is_a_fault_of_the_node(node):
     node.write("hang.nvmlInit = forever\n[gpu 0]\n")
 

@@ -29,6 +29,19 @@ def test_a_node_whose_driver_does_not_start_offers_nothing_and_says_why(node, er
     assert (seen.gpus, seen.cards_on_bus, codes(seen.faults)) == ((), 8, [code])
 
 
+def test_cards_are_no_longer_offered_when_the_driver_stops_starting(node):
+    """49: an upgrade under a running agent; what was known before is not offered either."""
+    node.write("[gpu 0-7]\n")
+    with node.probe() as probe:
+        probe.look()
+        node.add("[node]\nerror.nvmlInit = LIB_RM_VERSION_MISMATCH")
+        probe.replace_child()
+
+        seen = probe.look()
+
+    assert (seen.gpus, codes(seen.faults)) == ((), ["library_mismatch"])
+
+
 def test_a_node_without_the_library_says_so(node):
     """49: and one on which no driver was ever installed."""
     node.write("[gpu 0]\n")
