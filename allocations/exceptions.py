@@ -10,7 +10,7 @@ from allocations import queries, rules, turns
 from allocations.days import LAST_DAY, is_reachable
 from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, lock_shares, one_at_a_time
-from allocations.models import Division, ExceptionSignature, Grant, Person, Role, SplitException
+from allocations.models import Division, ExceptionSignature, Grant, Person, Pitch, Role, SplitException
 from allocations.notify import page, tell
 from inventory import trail
 from inventory.models import Event, GpuModel
@@ -97,6 +97,7 @@ def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
     """The exception that a grant above the share needs, signed with its pitch; None where it fits the share after all.
 
     In the transaction of the last signature, which holds the locks of the shares. It ends with the grant.
+    Raises WrongState where it renews one that holds since and those who sign the split are not among the signers.
     """
     pitch = grant.pitch
     if pitch is None:
@@ -105,11 +106,13 @@ def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
     above = max(step.gpus for step in own.debt.steps(grant.starts_at, grant.ends_at))
     if not above:
         return None
+    renewed = queries.exception_renewed(grant.project.division, grant.model, grant.starts_at, grant.ends_at)
+    _require_split_signers(pitch, renewed)
     now = timezone.now()
     exception = SplitException.objects.create(
         division=grant.project.division, model=grant.model, gpus=min(above, grant.gpus), starts_at=grant.starts_at,
         ends_at=grant.ends_at, reason=pitch.why, pitch=pitch, state=State.SIGNED, proposed_by=pitch.pitcher,
-        proposed_at=pitch.submitted_at or now, signed_at=now,
+        proposed_at=pitch.submitted_at or now, signed_at=now, renews=renewed,
     )  # fmt: skip
     exception.roles.set(pitch.roles.all())
     given = pitch.sign_offs.filter(round=pitch.round, verdict="approve", undone_at=None)
@@ -119,6 +122,16 @@ def cover_grant(grant: Grant, *, by: Person) -> SplitException | None:
     )
     trail.record("exception.signed", exception, by=by, complete=True, pitch=pitch.public_id, **_said(exception))
     return exception
+
+
+def _require_split_signers(pitch: Pitch, renewed: SplitException | None) -> None:
+    signers = queries.roles_for_split()
+    if renewed is None or set(signers) <= set(pitch.roles.all()):
+        return
+    raise WrongState(
+        _("Another exception holds since; this would renew it. Ask for changes: sent in again it goes to: %(who)s.")
+        % {"who": ", ".join(role.name for role in signers)}
+    )
 
 
 def _require(fits: bool, field: str, message: str) -> None:

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-from allocations import grants, queries
+from allocations import grants, queries, turns
 from allocations.calendar import calendar_of
 from allocations.capacity import Booking
 from allocations.days import day_of, start_of
@@ -34,7 +34,8 @@ def first_day(pitch: Pitch, *, now: datetime) -> date:
 def freeze_policy(pitch: Pitch, *, start_on: date, now: datetime) -> list[Role]:
     """The locked pitch needs the roles that the policies name at `now`, in place of any it had.
 
-    Its ideal fits from `start_on` on. Sets what the policies say on the pitch in memory, `is_over_share`,
+    Its ideal fits from `start_on` on. One above the share that renews an exception needs those who sign the split, too.
+    Sets what the policies say on the pitch in memory, `is_over_share`,
     `is_fast_lane` and `counts_from`; the caller stores them. Locks the project where a fast lane could be taken, so
     that its asks pass the cap one at a time.
     Raises OverShare where no policy lets an ask above the share through, OverCapacity, NobodyToSign.
@@ -42,6 +43,10 @@ def freeze_policy(pitch: Pitch, *, start_on: date, now: datetime) -> list[Role]:
     pitch.is_over_share = _stands_over_share(pitch, start_on, now)
     lane = None if pitch.is_over_share else _fast_lane(pitch, now)
     signing = lane or _signing(pitch, over_share=pitch.is_over_share)
+    if pitch.is_over_share and _renews(pitch, start_on, now):
+        roles = queries.roles_for_split()
+        turns.require_signers(roles, what=_("the renewal of an exception above the split"))
+        signing = queries.with_split_signers(signing)
     pitch.is_fast_lane, pitch.counts_from = lane is not None, signing.counts_from
     _require_people(pitch, signing)
     pitch.needed_roles.all().delete()
@@ -64,6 +69,11 @@ def _stands_over_share(pitch: Pitch, start_on: date, now: datetime) -> bool:
         )  # fmt: skip
         return True
     return False
+
+
+def _renews(pitch: Pitch, start_on: date, now: datetime) -> bool:
+    time = grants.promised_time(start_on, pitch.days, now=now)
+    return queries.exception_renewed(pitch.project.division, pitch.model, *time) is not None
 
 
 def _signing(pitch: Pitch, *, over_share: bool) -> Signing:

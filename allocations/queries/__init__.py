@@ -74,6 +74,7 @@ from allocations.queries.policies import (
     roles_for_split,
     signing_of,
     ways_to_sign,
+    with_split_signers,
 )
 from allocations.queries.promises import (
     DivisionCapacity,
@@ -308,5 +309,6 @@ __all__ = [
     "weights_of",
     "with_due_gpus",
     "with_signatures",
+    "with_split_signers",
     "without_signer",
 ]

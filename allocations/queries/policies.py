@@ -1,7 +1,7 @@
 """Who must sign what, by the policies in force: every row that fits adds its roles, or the fast lane stands alone."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,7 @@ HOURS_A_DAY = 24
 
 @dataclass(frozen=True)
 class Needed:
-    """A role that must sign and why: the rows that name it.
+    """A role that must sign and why: the rows that name it, none where it signs since an exception is renewed.
 
     Of several rows the latest `position` holds, and the fewest working days with the role that is told after them.
     """
@@ -116,6 +116,14 @@ def roles_for_pitch(*, division: Division, gpus: int, days: int) -> list[Role]:
 def roles_for_split() -> list[Role]:
     """The roles that policies in force name for a split."""
     return _signing(_in_force(Policy.objects.filter(subject=Policy.Subject.SPLIT))).roles
+
+
+def with_split_signers(signing: Signing) -> Signing:
+    """The same, and after the others those who sign the split: an ask above the share that renews an exception."""
+    named = {each.role for each in signing.needed}
+    last = max((each.position for each in signing.needed), default=0)
+    more = (Needed(role, last, None, None, because=()) for role in roles_for_split() if role not in named)
+    return replace(signing, needed=(*signing.needed, *more))
 
 
 def policies_for(subject: str, *, division: Division, gpus: int, gpu_hours: int) -> list[Policy]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from allocations import grants, queries
 from allocations.asks import Alternative
-from allocations.capacity import Booking, Shortage
+from allocations.capacity import Booking, Kind, Shortage
 from allocations.days import day_of, start_of
 from allocations.models import Division, Person, Pitch, Project
 from inventory.models import GpuModel
@@ -128,11 +128,15 @@ def outlook_as_typed(
     room, *others = queries.capacities_of([model, *(each.model for each in alternatives)], at=now)
     shortage = room.shortage(division, ask)
     free = room.divisions[division.slug].free
+    over = shortage is not None and shortage.kind == Kind.SHARE
+    renews = over and queries.exception_renewed(division, model, starts_at, ends_at) is not None
     typed = _outlook(
         room, division, ask, shortage, now,
         days=days,
         min_gpus=min_gpus,
-        signing=signers_as_typed(project=project, gpus=gpus, days=days, shortage=shortage, at=now, but=but),
+        signing=signers_as_typed(
+            project=project, gpus=gpus, days=days, shortage=shortage, at=now, renews=renews, but=but
+        ),
         alternatives=[
             _alternative(other, division, Booking(starts_at, ends_at, each.gpus), days)
             for other, each in zip(others, alternatives, strict=True)

@@ -35,14 +35,25 @@ def signers_of_pitch(pitch: Pitch) -> Signers:
 
 
 def signers_as_typed(
-    *, project: Project, gpus: int, days: int, shortage: Shortage | None, at: datetime, but: Pitch | None = None
+    *,
+    project: Project,
+    gpus: int,
+    days: int,
+    shortage: Shortage | None,
+    at: datetime,
+    renews: bool = False,
+    but: Pitch | None = None,
 ) -> Signers:
-    """What the policies in force would ask for, were the ask submitted now."""
+    """What the policies in force would ask for, were the ask submitted now.
+
+    `renews`: an exception of the division is held so near that one for this ask would renew it.
+    """
     over = shortage is not None and shortage.kind == Kind.SHARE
     ways = queries.ways_to_sign(division=project.division, gpus=gpus, days=days, over_share=over)
     signing, note = ways.usual, ""
     if over and signing.names_over_share:
         note = _("It stands above the share: it may be submitted, and more roles sign.")
+        signing = queries.with_split_signers(signing) if renews else signing
     lane = None
     if ways.lanes:
         lane = queries.open_lane(ways.lanes, project=project, gpus=gpus, days=days, at=at, but=but)
@@ -60,6 +71,8 @@ def _with_people(roles: Iterable[tuple[Role, str]]) -> list[Signer]:
 
 def _why(needed: queries.Needed, gpus: int, days: int) -> str:
     """The first reason that is not simply that every pitch of the division needs the role."""
+    if not needed.because:
+        return _("because it renews an exception above the share")
     reasons = [_reason(row, gpus, queries.gpu_hours_of(gpus, days)) for row in needed.because]
     return "" if "" in reasons else reasons[0]
 

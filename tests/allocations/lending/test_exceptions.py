@@ -156,6 +156,42 @@ class TestWithAPitch:
             == 60
         )
 
+    def test_a_second_one_within_thirty_days_goes_to_all_who_sign_the_split(self, world, noon, time_machine):
+        """Where one signs such pitches, two in a row are no way round those who sign the split."""
+        policy(world, "pitch", "ceo", over_share=True, division=world.research)
+        self.sign_all(world, pitches.submit_pitch(pitch=draft(world, gpus=70), by=world.pitcher))
+        first = SplitException.objects.get()
+        time_machine.move_to(first.ends_at + 20 * DAY, tick=False)
+        start = first.ends_at.date() + 21 * DAY
+
+        second = pitches.submit_pitch(pitch=draft(world, gpus=80, start_on=start), by=world.pitcher)
+        self.sign_all(world, second)
+        before = SplitException.objects.count()
+        approve(world, second, world.ceo_apps, "ceo-applications")
+
+        assert (before, [row.renews for row in SplitException.objects.order_by("pk")]) == (1, [None, first])
+
+    def test_one_after_more_than_thirty_days_does_not(self, world, noon, time_machine):
+        policy(world, "pitch", "ceo", over_share=True, division=world.research)
+        self.sign_all(world, pitches.submit_pitch(pitch=draft(world, gpus=70), by=world.pitcher))
+        start = SplitException.objects.get().ends_at.date() + 32 * DAY
+
+        self.sign_all(world, pitches.submit_pitch(pitch=draft(world, gpus=80, start_on=start), by=world.pitcher))
+
+        assert [row.renews for row in SplitException.objects.all()] == [None, None]
+
+    def test_of_two_that_wait_side_by_side_the_later_is_sent_in_again(self, world, noon):
+        policy(world, "pitch", "ceo", over_share=True, division=world.research)
+        one = pitches.submit_pitch(pitch=draft(world, gpus=70), by=world.pitcher)
+        later = (noon + 20 * DAY).date()
+        other = pitches.submit_pitch(pitch=draft(world, gpus=80, start_on=later), by=world.pitcher)
+        self.sign_all(world, one)
+
+        with pytest.raises(WrongState):
+            self.sign_all(world, other)
+
+        assert (Grant.objects.count(), SplitException.objects.count()) == (1, 1)
+
 
 @pytest.mark.django_db(transaction=True)
 def test_both_heads_at_once_sign_it_once(world, monkeypatch):
