@@ -289,6 +289,7 @@ RULES: dict[str, Rule] = {
     "propose_plan": _by_power(Power.OPERATE),
     "commit_plan": _by_power(Power.OPERATE),
     "cordon_node": _by_power(Power.OPERATE),
+    "plan_arrivals": _by_power(Power.OPERATE),
     "enrol_node": _by_power(Power.OPERATE),
     "set_mode": _by_power(Power.OPERATE),
     "see_trail": _by_power(Power.DECIDE, Power.OPERATE, Power.AUDIT, Power.ADMINISTER),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from allocations import access, changes, emergencies, executor, idle, loans, outbox, pitches, reminders, results
+from allocations import access, alarms, changes, emergencies, executor, idle, loans, outbox, pitches, reminders, results
 
 # A database that restarts or a lock that is not to be had is one line in the log and not a stack trace at each tick.
 PASSING = (OperationalError, InterfaceError)
@@ -31,6 +31,7 @@ def admit() -> None:
 @shared_task(ignore_result=True, throws=PASSING)
 def tend() -> None:
     """What the clock does to promises has happened, and what it asks or shows has been asked and shown."""
+    alarms.tell_troubles()
     idle.tend()
     changes.tend()
     emergencies.tend()

@@ -1,6 +1,7 @@
 """Planned arrivals: hardware that is to come on a day, announced, cancelled, and marked as come, each in the trail."""
 
 from datetime import date
+from typing import Any
 
 from django.db import models, transaction
 from django.utils import timezone
@@ -37,6 +38,24 @@ def announce_arrival(
 
 
 @transaction.atomic
+def move_arrival(*, arrival: Arrival, arrives_on: date, by: models.Model, reason: str) -> Arrival:
+    """It comes on another day: it counts for promises from that one on.
+
+    Raises WrongArrival if it has come or was cancelled, or for a day that is not to come.
+    """
+    if arrives_on <= timezone.localdate():
+        raise WrongArrival(_("The day of an arrival lies in the future."))
+    row = Arrival.objects.select_for_update(of=("self",)).select_related("model").get(pk=arrival.pk)
+    if row.arrived_at or row.cancelled_at:
+        raise WrongArrival(_("This arrival has come or was cancelled before."))
+    before, row.arrives_on = row.arrives_on, arrives_on
+    if before != arrives_on:
+        row.save(update_fields=["arrives_on"])
+        _record("arrival.moved", row, by=by, reason=reason, before=before)
+    return row
+
+
+@transaction.atomic
 def cancel_arrival(*, arrival: Arrival, by: models.Model, reason: str) -> Arrival:
     """It will not come, or not then: it counts for no promise any more.
 
@@ -61,7 +80,6 @@ def _end(arrival: Arrival, stamp: str, verb: str, *, by: models.Model, reason: s
     return arrival
 
 
-def _record(verb: str, row: Arrival, *, by: models.Model, reason: str) -> None:
-    trail.record(
-        verb, row, by=by, reason=reason, model=row.model.name, gpus=row.gpus, arrives_on=row.arrives_on, site=row.site
-    )
+def _record(verb: str, row: Arrival, *, by: models.Model, reason: str, **facts: Any) -> None:
+    facts |= {"arrives_on": row.arrives_on}
+    trail.record(verb, row, by=by, reason=reason, model=row.model.name, gpus=row.gpus, site=row.site, **facts)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from allocations import notify, queries, rules
 from allocations.models import Person, Role, RoleHolder
+from inventory import queries as facts
 
 PHONE_PLACES = 4  # what the bottom bar of a phone holds beside "More"
 PHONE_FIRST = ("home", "queue", "desk", "reshuffle")  # where work waits for somebody; the others follow in their order
@@ -67,7 +68,13 @@ PLACES = [
     Place(
         "reshuffle", gettext_lazy("Reshuffle"), "arrows-right-left", frozenset({"reshuffle", "plan"}), "propose_plan"
     ),
-    Place("fleet", gettext_lazy("Fleet"), "squares-2x2", frozenset({"fleet", "node"}), "see_fleet"),
+    Place(
+        "fleet",
+        gettext_lazy("Fleet"),
+        "squares-2x2",
+        frozenset({"fleet", "node", "health", "maintenance", "arrivals", "modes"}),
+        "see_fleet",
+    ),
     Place("people", gettext_lazy("People"), "users", frozenset({"people", "person", "person_let_go"}), "administer"),
     Place("trail", gettext_lazy("Trail"), "list-bullet", frozenset({"trail"}), "see_trail"),
 ]
@@ -133,6 +140,11 @@ class Frame:
         return self._counts.get("unread", 0)
 
     @cached_property
+    def polling_is_late(self) -> bool:
+        """Whether no survey has come in for longer than a reading may be old; said to those who run the fleet."""
+        return bool(self._counts.get("late_surveys", 0))
+
+    @cached_property
     def places(self) -> list[Shown]:
         """What the viewer can use, in the order of the work."""
         match = self._request.resolver_match
@@ -180,6 +192,8 @@ class Frame:
             return {}
         usable = {place.name for place in self._usable}
         rows = {name: waiting(viewer) for name, waiting in WAITING.items() if name in usable}
+        if any(role.power == Role.Power.OPERATE for role in self.roles):
+            rows["late_surveys"] = facts.late_surveys()
         return queries.counts_of(rows | {"unread": notify.unread_of(viewer)[: BADGE_MOST + 1]})
 
     def _can_use(self, place: Place) -> bool:

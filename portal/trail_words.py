@@ -115,6 +115,8 @@ SENTENCES: dict[str, str | Promise] = {
     "node.silent": _("%(about)s fell silent: %(fault)s"),
     "node.answers": _("%(about)s answers again"),
     "arrival.announced": _("announced %(gpus)s %(model)s for %(arrives_on)s"),
+    "arrival.moved": _("moved the arrival of %(gpus)s %(model)s from %(before)s to %(arrives_on)s"),
+    "trouble.told": _("told those it concerns: %(what)s, %(place)s"),
     "arrival.cancelled": _("cancelled the arrival of %(gpus)s %(model)s, due %(arrives_on)s"),
     "arrival.arrived": _("received %(gpus)s %(model)s, due %(arrives_on)s"),
     "finding.opened": _("found %(code)s on %(about)s of %(node)s: %(evidence)s"),

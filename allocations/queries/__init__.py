@@ -34,6 +34,7 @@ from allocations.queries.lending import (
     open_loans,
     with_due_gpus,
 )
+from allocations.queries.letters import Letters, letters
 from allocations.queries.look import once_a_look, one_look
 from allocations.queries.outcomes import delivered_at, late_gpu_days, results_due, results_of
 from allocations.queries.people import (
@@ -157,6 +158,7 @@ from allocations.queries.splitting import (
 )
 from allocations.queries.terms import Guarantees, OverTheQuota, guarantees_of, over_the_quota, terms_of
 from allocations.queries.totals import DivisionTotal, Totals, held_by_division, measure_in_force, totals_of, weights_of
+from allocations.queries.troubles import Hit, hit_by_cause, hits_of
 
 __all__ = [
     "NEED_LOOKAHEAD",
@@ -165,7 +167,9 @@ __all__ = [
     "DivisionCapacity",
     "DivisionTotal",
     "Guarantees",
+    "Hit",
     "Lane",
+    "Letters",
     "LookAlike",
     "Mandate",
     "ModelCapacity",
@@ -220,6 +224,8 @@ __all__ = [
     "grants_visible_to",
     "guarantees_of",
     "held_by_division",
+    "hit_by_cause",
+    "hits_of",
     "holders_of",
     "holders_to_stand_in_for",
     "holdings_now",
@@ -231,6 +237,7 @@ __all__ = [
     "late_gpu_days",
     "lendable",
     "lent_by_project",
+    "letters",
     "load_signatures",
     "loan_of",
     "loan_renewed",

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from inventory.models import Gpu, GpuModel, Node
 from inventory.queries.nodes import units
@@ -31,3 +31,17 @@ def units_with(labels: Mapping[str, str], *, model: GpuModel) -> QuerySet[Gpu]:
     nodes = Node.objects.filter(retired_at=None).order_by().values_list("pk", "site", "labels")
     here = [pk for pk, site, own in nodes if labels.items() <= labels_of(site, own).items()]
     return units().filter(node__in=here, model=model, lost_at=None)
+
+
+def nodes_at(names: Collection[str]) -> tuple[list[Node], list[str]]:
+    """The nodes in use that have one of these names or are on an island of that name, by name; and unknown names."""
+    rows = Node.objects.filter(Q(name__in=names) | Q(island__in=[name for name in names if name]), retired_at=None)
+    found = list(rows.order_by("name"))
+    known = {node.name for node in found} | {node.island for node in found}
+    return found, [name for name in names if name not in known]
+
+
+def islands() -> list[str]:
+    """The islands of nodes in use, by name."""
+    named = Node.objects.filter(retired_at=None).exclude(island="").order_by("island")
+    return list(named.values_list("island", flat=True).distinct())

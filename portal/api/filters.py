@@ -5,7 +5,7 @@ from django.db.models import Q, QuerySet
 
 from allocations.models import Grant, Move, Pitch, Plan, Project, Split
 from allocations.queries.fleet import Doing
-from inventory.models import Event, Gpu, Node
+from inventory.models import Arrival, Event, Finding, Gpu, Node
 
 
 class NodeFilter(filters.FilterSet):
@@ -117,6 +117,37 @@ class MoveFilter(filters.FilterSet):
     def under_way(self, rows: QuerySet[Move], name: str, value: bool) -> QuerySet[Move]:
         """Those that are open, or those that are not."""
         return rows.filter(state__in=Move.OPEN) if value else rows.exclude(state__in=Move.OPEN)
+
+
+class FindingFilter(filters.FilterSet):
+    """Findings by place, code and how bad, and whether they have not ended."""
+
+    node = filters.CharFilter("node__name")
+    island = filters.CharFilter("node__island")
+    gpu = filters.CharFilter("gpu__uuid")
+    code = filters.CharFilter()
+    severity = filters.ChoiceFilter(choices=Finding.Severity.choices)
+    open = filters.BooleanFilter("ended_at", lookup_expr="isnull")
+
+    class Meta:
+        model = Finding
+        fields: list[str] = []
+
+
+class ArrivalFilter(filters.FilterSet):
+    """Arrivals by model, and whether they are still to come."""
+
+    model = filters.CharFilter("model__name")
+    coming = filters.BooleanFilter(method="to_come")
+
+    class Meta:
+        model = Arrival
+        fields: list[str] = []
+
+    def to_come(self, rows: QuerySet[Arrival], name: str, value: bool) -> QuerySet[Arrival]:
+        """Those that are still to come, or those that came or were cancelled."""
+        coming = Q(arrived_at=None, cancelled_at=None)
+        return rows.filter(coming) if value else rows.exclude(coming)
 
 
 class EventFilter(filters.FilterSet):

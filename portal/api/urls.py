@@ -52,11 +52,16 @@ router.register("quiet-phases", viewsets.IdlePhases, basename="api-quiet-phase")
 router.register("needs", viewsets.Needs, basename="api-need")
 router.register("plans", viewsets.Plans, basename="api-plan")
 router.register("moves", viewsets.Moves, basename="api-move")
+router.register("findings", viewsets.Findings, basename="api-finding")
+router.register("arrivals", viewsets.Arrivals, basename="api-arrival")
 router.register("events", viewsets.Events, basename="api-event")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include(router.urls)),
     path("modes/", viewsets.Modes.as_view(), name="api_modes"),
+    path("maintenance/", viewsets.Maintenance.as_view(), name="api_maintenance"),
+    path("maintenance/lift/", viewsets.LiftMaintenance.as_view(), name="api_maintenance_lift"),
+    path("polling/", viewsets.Polling.as_view(), name="api_polling"),
     path("enrol/", Enrol.as_view(), name="api_enrol"),
     path("auth/login/", LogIn.as_view(), name="api_login"),
     path("auth/logout/", bare(LogoutView).as_view(), name="api_logout"),

@@ -2,7 +2,20 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from portal.views import enrolment, fleet, idle, live, modes, nodes, plans, reshuffle, trail
+from portal.views import (
+    arrivals,
+    enrolment,
+    fleet,
+    health_board,
+    idle,
+    live,
+    maintenance,
+    modes,
+    nodes,
+    plans,
+    reshuffle,
+    trail,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("reshuffle/", reshuffle.reshuffle, name="reshuffle"),
@@ -28,6 +41,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("nodes/<str:name>/revoke-code/", enrolment.revoke_code, name="node_revoke_code"),
     path("nodes/<str:name>/renew-token/", enrolment.renew_token, name="node_renew_token"),
     path("nodes/<str:name>/revoke/", enrolment.revoke, name="node_revoke"),
+    path("health/", health_board.health, name="health"),
+    path("maintenance/", maintenance.windows, name="maintenance"),
+    path("maintenance/lift/", maintenance.lift, name="maintenance_lift"),
+    path("arrivals/", arrivals.arrivals, name="arrivals"),
+    path("arrivals/<uuid:public_id>/move/", arrivals.arrival_move, name="arrival_move"),
+    path("arrivals/<uuid:public_id>/cancel/", arrivals.arrival_cancel, name="arrival_cancel"),
+    path("arrivals/<uuid:public_id>/arrived/", arrivals.arrival_arrived, name="arrival_arrived"),
     path("modes/", modes.islands, name="modes"),
     path("modes/island/", modes.island, name="modes_island"),
     path("trail/", trail.trail, name="trail"),

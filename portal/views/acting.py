@@ -6,8 +6,8 @@ from django.contrib import messages
 from django.forms import BaseForm
 from django.http import HttpRequest
 
-from allocations.errors import AllocationsError, NotAllowed
-from portal.problems import refuse
+from allocations.errors import NotAllowed
+from portal.problems import DOMAIN_ERRORS, refuse
 
 INVALID = 422
 
@@ -23,7 +23,7 @@ def refused(request: HttpRequest, form: BaseForm, act: Callable[[], str]) -> int
         said = act()
     except NotAllowed:
         raise
-    except AllocationsError as refusal:
+    except DOMAIN_ERRORS as refusal:
         return refuse(form, refusal)
     if said:
         messages.success(request, said)

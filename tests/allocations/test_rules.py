@@ -61,6 +61,7 @@ DOORS = {
     "propose_plan": ("", {"ops"}),
     "commit_plan": ("", {"ops"}),
     "cordon_node": ("", {"ops"}),
+    "plan_arrivals": ("", {"ops"}),
     "enrol_node": ("", {"ops"}),
     "set_mode": ("", {"ops"}),
     "keep_idle": ("grant", {"lead", "pitcher", "team-mate"}),

@@ -91,14 +91,14 @@ def test_after_lifting_it_can_be_cordoned_again(node):
 def test_of_two_at_once_one_wins_and_the_other_is_told(monkeypatch):
     node = factories.node("gpu-1")
     inside, may_go = threading.Event(), threading.Event()
-    record = trail.record
+    record = trail.record_many
 
     def held_up(*args, **facts):
         inside.set()
         assert may_go.wait(LIMIT_S)
         return record(*args, **facts)
 
-    monkeypatch.setattr(cordons.trail, "record", held_up)
+    monkeypatch.setattr(cordons.trail, "record_many", held_up)
 
     def cordon(reason: str) -> str:
         try:

@@ -19,6 +19,9 @@ def _looks(made) -> dict[str, str]:
         "table": "/fleet/?as=table",
         "tiles": "/fleet/tiles.json",
         "node": f"/nodes/{made.node.name}/",
+        "health": "/health/",
+        "maintenance": "/maintenance/",
+        "arrivals": "/arrivals/",
     }
 
 
@@ -44,7 +47,7 @@ def test_who_may_look(client, lab, login):
     for_roles = 200 if login in HOLDERS else 403
     assert statuses == {
         **dict.fromkeys(["reshuffle", "plan", "trail"], for_roles),
-        **dict.fromkeys(["fleet", "table", "tiles", "node"], 200),
+        **dict.fromkeys(["fleet", "table", "tiles", "node", "health", "maintenance", "arrivals"], 200),
     }
 
 

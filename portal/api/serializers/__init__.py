@@ -25,6 +25,17 @@ from portal.api.serializers.facts import (
     NodeOut,
     RevokeIn,
 )
+from portal.api.serializers.health import (
+    ArrivalIn,
+    ArrivalOut,
+    FindingOut,
+    LiftWindowIn,
+    MoveArrivalIn,
+    PollingOut,
+    WhyIn,
+    WindowIn,
+    WindowOut,
+)
 from portal.api.serializers.idle import IdleCaseOut, IdlePhaseIn, IdlePhaseOut, KeepIn
 from portal.api.serializers.lending import (
     AnswerChangeIn,
@@ -50,6 +61,8 @@ __all__ = [
     "AcceptOfferIn",
     "AnswerChangeIn",
     "AnswerLoanIn",
+    "ArrivalIn",
+    "ArrivalOut",
     "ChangeIn",
     "ChangeOut",
     "CommitIn",
@@ -62,6 +75,7 @@ __all__ = [
     "ExceptionIn",
     "ExceptionOut",
     "ExtensionIn",
+    "FindingOut",
     "GpuModelOut",
     "GpuOut",
     "GrantOut",
@@ -72,10 +86,12 @@ __all__ = [
     "JoinCodeIn",
     "JoinCodeOut",
     "KeepIn",
+    "LiftWindowIn",
     "LoanIn",
     "LoanOut",
     "ModeIn",
     "ModeOut",
+    "MoveArrivalIn",
     "MoveOut",
     "NeedOut",
     "NodeOut",
@@ -83,6 +99,7 @@ __all__ = [
     "PitchOut",
     "PlanOut",
     "PlanWithStepsOut",
+    "PollingOut",
     "ProjectOut",
     "QuestionOut",
     "RankIn",
@@ -98,4 +115,7 @@ __all__ = [
     "SplitOut",
     "TermsIn",
     "TermsOut",
+    "WhyIn",
+    "WindowIn",
+    "WindowOut",
 ]
