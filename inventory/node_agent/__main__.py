@@ -85,7 +85,7 @@ async def _run(config: Config, *, observe_only: bool) -> int:
     joined_at_ns = places.identity.stat().st_mtime_ns
     try:
         tokens = Tokens(places.tokens)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotJoined(f"{places.tokens} cannot be read ({error}): join anew") from error
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 
 from allocations.models import Project
+from inventory.models import Node
 from tests.browser import world
 
 OPEN_ALL = "document.querySelectorAll('details.disclose').forEach((each) => { each.name = ''; each.open = true; })"
@@ -14,7 +15,9 @@ GONE = "Failed to load resource: the server responded with a status of 404 (Not 
 
 @pytest.fixture
 def rows(server, lab):
-    return world.fill(lab)
+    filled = world.fill(lab)
+    Node.objects.filter(pk=filled.node.pk).update(address="https://10.0.0.7:8443", token="t" * 43)  # its agent joined
+    return filled
 
 
 def _pages(lab, rows) -> list[tuple[str, str]]:
@@ -49,6 +52,8 @@ def _pages(lab, rows) -> list[tuple[str, str]]:
         ("ops", at("reshuffle")),
         ("ops", at("fleet")),
         ("ops", at("node", rows.node.name)),
+        ("ops", at("modes")),
+        ("ops", at("modes_island") + f"?island={rows.node.island}"),
         ("auditor", at("trail")),
     ]
 

@@ -69,6 +69,19 @@ def test_the_page_of_a_node_says_how_it_stands_and_never_its_token(ops, node):
     assert "sold. Its agent is not asked any more" in revoked
 
 
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [("certificate_mismatch", "shows another certificate"), ("bad_token", "does not accept the portal&#x27;s token")],
+)
+def test_a_node_that_is_not_believed_any_more_says_what_to_do(ops, node, fault, says):
+    join(node)
+    Node.objects.update(fault=fault, silent_since=timezone.now())
+
+    page = shown(ops, "/nodes/gpu-1.lab/")
+
+    assert (says.replace("&#x27;", "'") in page.replace("&#x27;", "'"), "et it join anew" in page) == (True, True)
+
+
 def test_a_revocation_without_a_reason_changes_nothing(ops, node):
     join(node)
 
