@@ -57,7 +57,8 @@ def store_readings(claims: Iterable[Claim], gpu_ids: Mapping[str, int], *, surve
         return 0
     with connection.cursor() as cursor:
         cursor.execute(INCOMING)
-        with cursor.copy(COPY) as copy:
+        # Django translates the errors of a statement, not those of a COPY on its way; the task knows Django's.
+        with connection.wrap_database_errors, cursor.copy(COPY) as copy:
             for row in rows:
                 copy.write_row(row)
         cursor.execute(STORE, {"survey_id": survey_id})

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, date, datetime
 
 import pytest
+from django.db import DataError
 
 from inventory.drivers.base import Observed, ProcessSeen, Value
 from inventory.models import Gpu, Reading, ReadingHistory
@@ -34,6 +35,13 @@ def test_a_reading_says_what_the_node_said_and_when_it_was_asked(node):
     assert (reading.util_pct, reading.mem_used_mib, reading.power_w, reading.temperature_c) == (63.0, 12, 70.5, 30.0)
     assert (reading.running, reading.processes, reading.reasons) == (0, [], {})
     assert (made.nodes_asked, made.nodes_answered, made.gpus_seen) == (1, 1, 1)
+
+
+def test_what_the_database_refuses_while_readings_come_in_is_an_error_of_django(node):
+    too_large = card(generation=2**70)
+
+    with pytest.raises(DataError):
+        survey(said(node, too_large))
 
 
 def test_all_that_the_wire_says_of_a_gpu_is_stored(node):
