@@ -5,6 +5,9 @@ RUN := $(VENV)/bin/python
 PIP = $(PYTHON) -m pip --python $(RUN)
 NODES ?= 777
 FLEET ?=
+MINUTES ?= 30
+AGENTS ?= 2000
+SEED ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo up agent test check bench bench-poll bench-pages drill gpu-check lock clean
@@ -47,6 +50,10 @@ gpu-check: $(VENV)/requirements-dev.stamp
 
 drill: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.drill $(if $(FLEET),--fleet $(FLEET))
+
+# A fleet is polled while agents, workers, broker and database are killed; see tests/soak.
+soak: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.soak --minutes $(MINUTES) --agents $(AGENTS) $(if $(SEED),--seed $(SEED))
 
 # Hashes for every Python that pyproject.toml allows: some packages are needed by the older ones only.
 lock: $(VENV)/requirements-dev.stamp

@@ -6,9 +6,11 @@ A Celery child polls in short tasks. A loop of its own for each task would open 
 import asyncio
 import atexit
 import os
+import resource
 import threading
 from asyncio import sslproto
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from inventory.drivers.base import Applied, NodeAddress, Observed, Settings, UnitOrder
@@ -28,6 +30,7 @@ class _Background:
 
     def __init__(self) -> None:
         sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
+        _allow_open_files()
         self.loop = asyncio.new_event_loop()
         self.fleet = Fleet()
         # A daemon: a process whose main thread is done must not be held by it.
@@ -48,6 +51,13 @@ class _Background:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(STOP_TIMEOUT_S)
         self.loop.close()
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets this process have: a connection a node is kept, and Linux begins with 1,024."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _wind_up(fleet: Fleet) -> None:

@@ -38,9 +38,9 @@ def _play(home: Path, report: Report, given: Path | None) -> None:
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOT_DEMO"):
         portal.env.pop(name, None)
         os.environ.pop(name, None)
-    with report.step("portal started from nothing"):
-        portal.start()
     with running(portal, started=True):
+        with report.step("portal started from nothing"):
+            portal.start()
         os.environ |= {"ALLOT_HOME": str(home), "DJANGO_SETTINGS_MODULE": "portal.settings"}
         django.setup()
         # Only now are the settings there that these modules ask for.

@@ -14,13 +14,14 @@ class Broken(Exception):
 class Report:
     """Counts the steps and prints them as they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "drill") -> None:
+        self._name = name
         self.held = self.failed = 0
         self._began = time.monotonic()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """`name` is said to hold when the block ends without an error; else the drill ends. Raises Broken."""
+        """`name` is said to hold when the block ends without an error; else all ends. Raises Broken."""
         try:
             yield
         except Exception as error:
@@ -33,7 +34,7 @@ class Report:
 
     def end(self) -> int:
         """The last line is printed; the exit status."""
-        print(f"drill: {self.held} held, {self.failed} failed", flush=True)
+        print(f"{self._name}: {self.held} held, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.held else 0
 
     def _say(self, line: str) -> None:

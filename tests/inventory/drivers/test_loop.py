@@ -1,9 +1,11 @@
 """Nodes spoken to from ordinary code: connections live on between calls, a fork starts afresh."""
 
 import os
+import resource
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,19 @@ def test_connections_live_on_between_calls(tmp_path):
             loop.observe_many(world.nodes())
 
         assert [connections_of(world, f"n{index}") for index in range(3)] == [1, 1, 1]
+
+
+def test_a_fleet_with_more_nodes_than_linux_lets_a_process_open_files_at_first_is_polled(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with simulated(tmp_path, nodes=30) as world:
+        in_use = len([*Path("/proc/self/fd").iterdir()])
+        resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 40, hard))
+        try:
+            answers = loop.observe_many(world.nodes())
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert {type(answer) for _, answer in answers} == {Observed}
 
 
 def test_orders_go_out_and_come_true(tmp_path):
