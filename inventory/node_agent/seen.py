@@ -12,7 +12,7 @@ class NodeSeen:
 
     `gpus` is empty and `faults` says why where the driver cannot be asked. `cards_on_bus`: NVIDIA cards on the PCI bus,
     None where that is unknown. `instances`: MIG uuid -> (GPU instance id, compute instance id), by which its capability
-    devices are found.
+    devices are found. `listed_age_s`: GPU uuid -> seconds since NVML listed its processes, which is not with each poll.
     """
 
     gpus: tuple[GpuSeen, ...]
@@ -20,3 +20,4 @@ class NodeSeen:
     cards_on_bus: int | None = None
     faults: tuple[Fault, ...] = ()
     instances: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    listed_age_s: Mapping[str, float] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Who is on the GPUs, who of them is told to end, and which drains have ended."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inventory.node_agent.enforce.devices import Unit
 from inventory.node_agent.enforce.drains import Drain, drain_of, may_hold
@@ -19,13 +19,17 @@ SAME_START_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The node as one pass found it. `looks_at_devices`: whether open descriptors count, or NVML's list alone."""
+    """The node as one pass found it. `looks_at_devices`: whether open descriptors count, or NVML's list alone.
+
+    `ordered_ago_s`: GPU uuid -> seconds since its newest order came.
+    """
 
     layout: Layout
     policy: Policy
     seen: NodeSeen
     units: Mapping[str, Unit]
     looks_at_devices: bool
+    ordered_ago_s: Mapping[str, float]
 
     def find(self, *, thorough: bool = False) -> Found:
         """Who has the devices of any unit open now; nobody where descriptors do not count."""
@@ -39,7 +43,7 @@ class Watch:
             # NVML lists its instances' processes on the card as well.
             listed = ()
         is_mapped = not self.looks_at_devices or (unit is not None and not unit.problem)
-        return drain_of(
+        drain = drain_of(
             kept,
             (*self.open_by(uuid, found), *self._listed_holders(listed or ())),
             listed,
@@ -48,6 +52,15 @@ class Watch:
             is_whole=found.is_whole and is_mapped,
             waits_for_works_elsewhere=self.policy.waits_for_works_elsewhere,
         )
+        return replace(drain, is_recent=self._is_recent(uuid, unit))
+
+    def _is_recent(self, uuid: str, unit: Unit | None) -> bool:
+        """NVML's list is up to half a minute old, and all there is where descriptors say nothing: without enforcement,
+        and of a MIG instance, whose capability devices need not stay open.
+        """
+        if self.looks_at_devices and unit is not None and not unit.shared:
+            return True
+        return self.seen.listed_age_s.get(uuid, 0.0) <= self.ordered_ago_s[uuid]
 
     def listed(self, uuid: str) -> tuple[ProcessSeen, ...] | None:
         """NVML's processes on the unit, None where that is unknown."""

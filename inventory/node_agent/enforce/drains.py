@@ -13,17 +13,19 @@ class Drain:
     """`waiting`: pids that must end before the GPU is free. `to_end`: those that the order's authority may end.
 
     `elsewhere`: works on another GPU with a right to it and only has this one open: never ended for this one's sake.
-    `is_known`: whether who is on the GPU could be found out; a drain that is not known has not ended.
+    `is_known`: whether who is on the GPU could be found out; a drain that is not known has not ended. `is_recent`:
+    whether that was found out after the order came.
     """
 
     waiting: frozenset[int]
     to_end: tuple[Holder, ...]
     elsewhere: tuple[Holder, ...]
     is_known: bool
+    is_recent: bool = True
 
     @property
     def has_ended(self) -> bool:
-        return self.is_known and not self.waiting
+        return self.is_known and self.is_recent and not self.waiting
 
 
 def may_hold(kept: Kept, uid: int, service_uids: Collection[int]) -> bool:

@@ -53,6 +53,8 @@ class Enforcer:
         self._mode: Mode = "observe" if policy.observe_only else self._store.load_mode()
         self._devices = Devices(layout, steady)
         self._evictions = Evictions(layout.proc, policy.grace_s, on_step)
+        # What was ordered before this start counts from here.
+        self._ordered_at_s = dict.fromkeys(self._kept, steady())
         self._unwritable = ""
         self._found: tuple[object, float, Found] = None, 0.0, NOBODY_FOUND
         self._since = faults.Since(clock)
@@ -145,6 +147,8 @@ class Enforcer:
 
     def _keep(self, uuid: str, kept: Kept) -> None:
         self._store.keep(uuid, kept, self._kept.get(uuid))
+        if kept.order.generation != (self._kept[uuid].order.generation if uuid in self._kept else 0):
+            self._ordered_at_s[uuid] = self._steady()
         self._kept = {**self._kept, uuid: kept}
 
     def _try_to_keep(self, uuid: str, kept: Kept) -> None:
@@ -162,14 +166,14 @@ class Enforcer:
 
     def _followed(self, seen: NodeSeen) -> Pass:
         """Devices are left alone: a drain has ended when NVML lists nobody any more who has to leave."""
-        watch = Watch(self._layout, self._policy, seen, units(seen, self._layout), looks_at_devices=False)
+        watch = self._watch(seen, looks_at_devices=False)
         drains = drains_of(watch, self._kept, watch.find())
         self._settle(drains, frozenset())
         return Pass(self._mode, self._kept, watch.units, drains=drains, faults=self._dated(watch, drains, {}))
 
     def _enforced(self, seen: NodeSeen) -> Pass:
-        found = units(seen, self._layout)
-        watch = Watch(self._layout, self._policy, seen, found, looks_at_devices=True)
+        watch = self._watch(seen, looks_at_devices=True)
+        found = watch.units
         # A probe that sees nothing does not make every device nobody's.
         nobodys = nodes_of_nobody(found.values(), self._layout) if seen.gpus else []
         nodes = [node for unit in found.values() for node in (*unit.nodes, *unit.shared)] + nobodys
@@ -196,6 +200,10 @@ class Enforcer:
             for uuid, unit in found.items()
         }
         return Pass(self._mode, self._kept, found, wanted, drains, proofs, self._dated(watch, drains, access_faults))
+
+    def _watch(self, seen: NodeSeen, *, looks_at_devices: bool) -> Watch:
+        ordered_ago_s = {uuid: self._steady() - at_s for uuid, at_s in self._ordered_at_s.items()}
+        return Watch(self._layout, self._policy, seen, units(seen, self._layout), looks_at_devices, ordered_ago_s)
 
     def _find(self, watch: Watch) -> Found:
         """Who has devices open; on a quiet node as of a short while ago."""

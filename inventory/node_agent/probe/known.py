@@ -87,6 +87,7 @@ class Known:
             None if on_bus is None else len(on_bus),
             self._faults[NODE],
             {row.uuid: row.ids for row in rows if row.ids is not None},
+            {row.uuid: now_s - row.listed_s for row in rows},
         )
 
     def _date(self, found: dict[str, list[tuple[str, str]]], now_s: float) -> None:

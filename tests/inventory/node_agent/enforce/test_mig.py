@@ -1,6 +1,7 @@
 """MIG instances: the card's device and the two capability devices of the instance, by the driver's tables."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,18 @@ def test_an_instance_taken_away_closes_its_own_devices_and_leaves_the_neighbour(
     assert answer.state == "draining"
     assert doors(mig, ada) == [False, False, False, False, False]
     assert doors(mig, bob) == [True, False, False, True, True]
+
+
+def test_a_list_of_an_instance_that_is_older_than_the_order_proves_nothing(mig, ada, bob):
+    enforcer = mig.enforcer()
+    enforcer.ensure(ONE, order("apollo", 1, ada), instances())
+    old = replace(instances(), listed_age_s={ONE: 5.0})
+
+    before = enforcer.ensure(ONE, order("borealis", 2, bob), old)
+    mig.clock.now_s += 5
+    after = enforcer.ensure(ONE, order("borealis", 2, bob), old)
+
+    assert (before.state, after.state) == ("draining", "switched")
 
 
 def test_processes_that_nvml_lists_on_the_card_too_are_their_instances_matter(mig, ada):

@@ -60,6 +60,20 @@ def test_without_enforcement_a_switch_is_proven_by_the_processes_alone(open_node
     assert not opener.has_ended
 
 
+def test_a_list_that_nvml_gave_before_the_order_came_proves_nothing(open_node, ada, bob):
+    """Who started in between is not in it."""
+    enforcer = open_node.enforcer(mode="shadow")
+    enforcer.ensure(GPU_0, order("apollo", 1, ada), node_seen())
+
+    states = [enforcer.ensure(GPU_0, order("borealis", 2, bob), node_seen(listed_age_s={GPU_0: 20.0})).state]
+    for later_s, age_s in ((15, 20.0), (5, 25.0), (5, 4.0)):
+        open_node.clock.now_s += later_s
+        answer = enforcer.ensure(GPU_0, order("borealis", 2, bob), node_seen(listed_age_s={GPU_0: age_s}))
+        states.append(answer.state)
+
+    assert states == ["draining", "draining", "draining", "switched"]
+
+
 @pytest.mark.parametrize(("mode", "allowed"), [("observe", [None] * 4), ("shadow", [True, False, None, None])])
 def test_shadow_says_whom_enforcement_would_have_ended(open_node, ada, bob, mode, allowed):
     enforcer = open_node.enforcer(mode=mode)
