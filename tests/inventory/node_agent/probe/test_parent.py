@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inventory.node_agent.probe import child, rows
+from inventory.node_agent.probe import reader as reading
+from inventory.node_agent.probe import rows
 from inventory.node_agent.probe.cards import Card
 from inventory.node_agent.probe.known import Known
 from inventory.node_agent.protocol import dump_observation, parse_observation
@@ -109,9 +110,9 @@ def test_a_fault_of_the_parent_itself_ends_nothing(node, monkeypatch):
 
 
 def test_lists_and_health_are_never_due_in_one_poll_and_neither_starves(monkeypatch):
-    reader, card = child.Reader(io.StringIO(), Path()), Card(0, None, uuid="GPU-1")
+    reader, card = reading.Reader(io.StringIO(), Path()), Card(0, None, uuid="GPU-1")
     now_s = [1000.0]
-    monkeypatch.setattr(child.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(reading.time, "monotonic", lambda: now_s[0])
     due = []
     for every_s in (15.0, 30.0):
         reader._listed_s, reader._health_s = {card.uuid: now_s[0]}, {card.index: now_s[0]}
