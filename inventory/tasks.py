@@ -16,7 +16,8 @@ def poll() -> None:
     """The fleet is asked: one slice here, the others by whoever is free. A message a tick late is void."""
     mine, *others = slices = survey.slices_in_turn(now=timezone.now())
     for slice_no in others:
-        poll_slice.apply_async((slice_no, len(slices)), expires=settings.POLL_INTERVAL_S)
+        wait_s = survey.jitter_s()
+        poll_slice.apply_async((slice_no, len(slices)), countdown=wait_s, expires=settings.POLL_INTERVAL_S)
     survey.survey_slice(mine, len(slices))
 
 

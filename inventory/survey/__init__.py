@@ -2,7 +2,7 @@
 
 from inventory.survey.asking import Answer, ask
 from inventory.survey.history import forget_surveys, keep_history
-from inventory.survey.slices import SLICE_NODES, due_nodes, slices_in_turn, survey_slice
+from inventory.survey.slices import SLICE_NODES, due_nodes, jitter_s, slices_in_turn, survey_slice
 from inventory.survey.store import store_survey
 from inventory.survey.surveying import survey_nodes
 
@@ -12,6 +12,7 @@ __all__ = [
     "ask",
     "due_nodes",
     "forget_surveys",
+    "jitter_s",
     "keep_history",
     "slices_in_turn",
     "store_survey",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from random import shuffle, uniform
 
 from django.conf import settings
 from django.db import connection
@@ -20,6 +21,8 @@ SLICE_NODES = 500
 # (3 to 5 s of one of 64 places) at each tick: every sixth is often enough then.
 SILENT_FOR = timedelta(minutes=5)
 SILENT_EVERY = 6
+# Of an interval: enough to part the slices, too little to make a reading old.
+JITTER_SHARE = 0.1
 SURVEY_LOCK = 0x50_11  # first half of an advisory lock; the second is the slice
 
 
@@ -46,7 +49,14 @@ def survey_slice(slice_no: int, slices: int) -> Survey | None:
     """The due nodes of the slice are surveyed; None if there are none, or another worker is at this slice right now."""
     with _alone(slice_no) as alone:
         nodes = list(due_nodes(slice_no, slices, now=timezone.now())) if alone else []
+        # In another order each time: no node is always asked at the same instant as its neighbours in the rack.
+        shuffle(nodes)
         return survey_nodes(nodes) if nodes else None
+
+
+def jitter_s() -> float:
+    """How long another slice than the first waits before it begins, so that they do not all ask at one instant."""
+    return uniform(0, JITTER_SHARE * settings.POLL_INTERVAL_S)  # noqa: S311 - nothing secret
 
 
 def _tick(now: datetime) -> int:

@@ -192,9 +192,23 @@ def test_a_poll_asks_one_slice_itself_and_leaves_the_others_to_whoever_is_free(a
     for message in sent:
         expires = datetime.fromisoformat(message.headers["expires"])
         assert expires - datetime.now(UTC) < timedelta(seconds=settings.POLL_INTERVAL_S)
+        wait = datetime.fromisoformat(message.headers["eta"]) - datetime.now(UTC)
+        assert wait < timedelta(seconds=settings.POLL_INTERVAL_S / 10)
     for slice_no, slices in others:
         tasks.poll_slice(slice_no, slices)
     assert sorted(asked) == [f"n{number}" for number in range(5)]
+
+
+@pytest.mark.django_db
+def test_the_nodes_of_a_slice_are_asked_in_another_order_each_time(asked):
+    names = {polled(f"n{number}").name for number in range(8)}
+
+    for _ in range(4):
+        survey_slice(0, 1)
+
+    orders = {tuple(asked[first : first + 8]) for first in range(0, 32, 8)}
+    assert len(orders) > 1
+    assert all(set(order) == names for order in orders)
 
 
 @pytest.mark.django_db
