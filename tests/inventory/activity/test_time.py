@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from inventory.activity import Previous, Reading
+from inventory.activity import Exemption, Previous, Reading, counts_since
 from tests.inventory.activity.readings import (
     IDLE_W,
     NOW,
@@ -99,3 +99,18 @@ def test_a_kernel_of_50_ms_each_minute_of_a_day_at_near_idle_power_is_low():
 
 def test_the_same_with_real_power_is_active():
     assert set(a_day_of_tiny_kernels(420.0)) == {"active"}
+
+
+@pytest.mark.parametrize(
+    ("exemption", "expected"),
+    [
+        (Exemption("serving", NOW - 3 * HOUR, None), None),
+        (Exemption("interactive", NOW - 3 * HOUR, NOW + HOUR), None),
+        (Exemption("phase", NOW - 2 * HOUR, NOW - MINUTE), NOW - MINUTE),
+        (Exemption("phase", NOW - 9 * HOUR, NOW - 8 * HOUR), NOW - HOUR),
+        (Exemption("phase", NOW + HOUR, NOW + 2 * HOUR), NOW - HOUR),
+    ],
+    ids=["it serves", "interactive for now", "a phase that ended", "one that ended before", "one to come"],
+)
+def test_rest_that_was_agreed_on_does_not_count(exemption, expected):
+    assert counts_since(NOW - HOUR, [exemption], now=NOW) == expected
