@@ -66,7 +66,9 @@ def _state(
     window: Window, unit: Unit, rules: Rules, idle_w: float | None, coverage_pct: float, now: datetime
 ) -> tuple[State, datetime | None, str]:
     if unit.is_lost or window.last_at is None:
-        return "unknown", window.told_at, "it is lost" if unit.is_lost else "nothing is known about it"
+        return "unknown", window.told_at, "it is lost" if unit.is_lost else "it was not read"
+    if (now - window.last_at).total_seconds() > rules.stale_s:
+        return "unknown", window.told_at, "it was not read lately"
     if window.recent >= 2 and window.recent == window.recent_empty:
         return "empty", window.occupied_at or window.first_at, f"no process and no memory in {window.recent} readings"
     newest = max((at for at in (window.empty_at, window.present_at, window.left_at) if at), default=None)
