@@ -161,7 +161,7 @@ def _require_whole(model: str, numbers: Iterable[Decimal]) -> None:
     total = sum(numbers, Decimal(0))
     if total > WHOLE:
         raise BadTerms(
-            _("%(model)s: the percents sum to %(total)s, which is more than 100.")
+            _("%(model)s: the shares sum to %(total)s %%, which is more than 100 %%.")
             % {"model": model or _("Every other model"), "total": total},
             field="percents", model=model, total=total,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from allocations.errors import AllocationsError
 from allocations.models import Person, Pitch, Role, SignOff
 from portal.forms.desk import AnswerForm, Marks, Seen
 from portal.problems import problem_of
-from portal.templatetags.allot import number
+from portal.templatetags.figures import number
 
 MOST_DECIDED = 20  # in one act: more than a sitting can have read; the rest stays marked for the next press
 MOST_DIGITS = 10  # of a number of GPUs that the database can hold

@@ -77,7 +77,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "portal.context.frame",
             ],
-            "builtins": ["portal.templatetags.allot"],
+            "builtins": [f"portal.templatetags.{name}" for name in ("fields", "figures", "marks", "rows", "times")],
             "libraries": {"heroicons": "portal.templatetags.icons"},  # the package's own tags, drawn once
         },
     }

@@ -18,7 +18,7 @@ from portal.board.terms import alternatives_of
 from portal.board.weeks import CHART_HEIGHT, Week, weeks_of
 from portal.board.words import day_of, left_of, numbers_of, words
 from portal.forms.desk import Marks
-from portal.templatetags.allot import number
+from portal.templatetags.figures import number
 
 HEADROOM = 1.25  # what stands over the share must be seen over it
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from allocations.models import Grant
 from portal.board.budget import WEEK, WEEKS, Budget
 from portal.board.words import day_of, left_of, words
-from portal.templatetags.allot import number
+from portal.templatetags.figures import number
 
 NAMED_GRANTS = 6  # a sentence with more names is not read
 COLUMN, CHART_HEIGHT = 40, 150  # user units of the drawing

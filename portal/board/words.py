@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.dates import MONTHS_3
 from django.utils.translation import gettext as _
 
-from portal.templatetags.allot import number
+from portal.templatetags.figures import number
 
 NAMED_ROWS = 4  # a sentence with more numbers is not read
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from allocations import queries
 from allocations.capacity import Kind, Shortage
 from allocations.models import Person, Pitch, Policy, Project, Role
-from portal.templatetags.allot import number
+from portal.templatetags.figures import number
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from portal.board.words import day_of
-from portal.templatetags.allot import busy, gpu_hours, money, number, waited
 from portal.templatetags.desk_terms import terms_of
+from portal.templatetags.figures import busy, gpu_hours, money, number
+from portal.templatetags.times import waited
 
 register = template.Library()
 

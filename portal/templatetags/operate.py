@@ -11,7 +11,7 @@ from allocations.models import Move
 from allocations.queries.fleet import Doing
 from allocations.queries.lanes import Group
 from inventory.models import Gpu, Reading
-from portal.templatetags.allot import pill
+from portal.templatetags.marks import pill
 from portal.why import SOURCES
 
 register = template.Library()

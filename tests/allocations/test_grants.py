@@ -74,7 +74,7 @@ def test_it_needs_a_reason_and_ends_once(world, noon):
 
 
 def test_who_saw_it_running_does_not_end_it_again_by_a_clock_that_is_behind(world, noon, time_machine):
-    grant = factories.grant(world.project)
+    grant = factories.grant(world.project, starts_at=noon - timedelta(days=1))
     seen = Grant.objects.get()
     grants.end_grant(grant=grant, by=world.lead, reason="Done.")
     time_machine.move_to(noon - timedelta(seconds=1), tick=False)

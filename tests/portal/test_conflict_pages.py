@@ -113,6 +113,7 @@ def _by_api(client, lab, pitch) -> int:
 def _at_the_desk(client, lab, pitch) -> int:
     typed = {
         "division": "research", "model": pitch.model.name, "take": f"{pitch.public_id}:1:chief-scientist",
+        f"gpus-{pitch.public_id}": 4,
     }  # fmt: skip
     return client.post(reverse("desk_decide"), typed).status_code
 
