@@ -61,7 +61,9 @@ class Connections:
             raise NodeUnreachable(node.name, "no answer in time") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: an address or token that cannot stand in a request.
-            raise NodeUnreachable(node.name, str(error) or type(error).__name__) from error
+            # The whole of a connector's error names the pinned certificate by its place in memory.
+            why = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+            raise NodeUnreachable(node.name, str(why) or type(why).__name__) from error
 
     async def close(self) -> None:
         """All connections are closed."""

@@ -50,6 +50,11 @@ class Polling:
     slices: list[Slice]
 
     @property
+    def silent(self) -> int:
+        """How many nodes do not answer."""
+        return sum(part.silent for part in self.slices)
+
+    @property
     def interval_s(self) -> int:
         """How often each node is to be asked."""
         return int(settings.POLL_INTERVAL_S)

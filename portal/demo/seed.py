@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from allocations import defaults, executor, plans
 from allocations.models import Grant, Holding, Move, Person, Project, Role, RoleHolder
-from inventory import cordons, simulated, survey
+from inventory import arrivals, cordons, simulated, survey
 from inventory.imports import DeclaredNode, import_fleet
 from inventory.models import Gpu, GpuModel, Node
 from inventory.simulator import Control, SimulatedFleet, gpu_uuid
@@ -48,7 +48,7 @@ def seed() -> None:
     with in_background(fleet) as control:
         simulated.enrol(fleet)
         _survey()
-        story.tell(now, more=[*_assignments(), story.Scene(0.2, _cordon)])
+        story.tell(now, more=[*_assignments(), story.Scene(0.2, _cordon), story.Scene(0.2, _plan_ahead)])
         _date_holdings()
         _settle_habits(control)
         _break_things(control)
@@ -126,10 +126,29 @@ def _cordon() -> None:
     cordons.set_cordon(node=node, by=Person.objects.get(username="ops"), reason="Fan replacement", until=until)
 
 
+def _plan_ahead() -> None:
+    ops, now = Person.objects.get(username="ops"), timezone.now()
+    island = Node.objects.filter(island="turin-a100-c")
+    since = now + timedelta(days=9)
+    cordons.set_cordons(nodes=island, by=ops, reason="New firmware", since=since, until=since + timedelta(days=1))
+    h200 = GpuModel.objects.get(name="H200")
+    day = timezone.localdate() + timedelta(days=45)
+    arrivals.announce_arrival(
+        model=h200, gpus=64, arrives_on=day, by=ops, reason="Order 4711, confirmed by the vendor", site="oslo"
+    )
+
+
 def _break_things(control: Control) -> None:
-    # A fleet without a fault is none: one node that went silent and one card that fell off its bus.
+    # A fleet without a fault is none: a node that went silent, a card that fell off its bus, one whose memory fails,
+    # and two nodes that are too hot.
     control.kill("turin-a100-b-06")
     control.lose(gpu_uuid("turin-a100-c-01", 2))
+    control.fault(
+        gpu_uuid("oslo-h100-b-02", 5), "ecc_uncorrected", "2 uncorrected memory errors since the driver was loaded"
+    )
+    for node in ("oslo-h100-c-03", "oslo-h100-c-04"):
+        for slot in range(8):
+            control.fault(gpu_uuid(node, slot), "throttled", "too hot (hardware)")
 
 
 def _settle_habits(control: Control) -> None:
