@@ -20,8 +20,10 @@ DAY = timedelta(days=1)
 # A poll that takes longer than its task may (5 minutes) is stored by nobody, so what was asked in the last second of a
 # span is there a span later: the two newest ones are looked at again.
 LOOK_BACK = 2 * SPAN
-# After a long stop the next calls go on; each stays far below a task's time limit.
-MOST_AT_A_CALL = timedelta(hours=12)
+# In one transaction: of 100,000 GPUs at 30 s these are 3 million readings, some 20 s of work.
+AT_ONCE = 3 * SPAN
+# After a long stop the next calls go on; each stays below a task's time limit.
+MOST_AT_A_CALL = timedelta(hours=2)
 ROLLUP_LOCK = 0x5011
 WORK_MEM = "256MB"  # readings of an hour of some thousand GPUs are put in order without a disk
 
@@ -146,20 +148,21 @@ def roll_up(*, now: datetime | None = None) -> int:
     now = now or timezone.now()
     # What the last reading of a span says about its end is known once the next one is there, or must be.
     end = _floor(now - timedelta(seconds=stale_after_s()), SPAN)
-    with transaction.atomic():
-        if not _alone():
-            return 0
-        begin = _begin(end)
-        if begin is None or begin >= end:
-            return 0
-        return sum(recompute(*part) for part in _parts(begin, end))
+    begin, done = _begin(end), 0
+    for part in [] if begin is None else _parts(begin, end):
+        # Each part stands for itself: a call that is cut off loses the one it is at.
+        with transaction.atomic():
+            if not _alone():
+                break
+            done += recompute(*part)
+    return done
 
 
 def _parts(begin: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Hours to compute, in their order; ends early, so that a backlog does not outlast its task."""
+    """What is to be computed, in its order; ends early, so that a backlog does not outlast its task."""
     filled = timedelta()
     while begin < end and filled < MOST_AT_A_CALL:
-        until = min(_floor(begin, HOUR) + HOUR, end)
+        until = min(begin + AT_ONCE, end)
         yield begin, until
         # A time in which there was no GPU at all is passed over in one call, or no call would ever come beyond it.
         filled += until - begin if _one(FILLED, begin, until) else timedelta()

@@ -10,7 +10,7 @@ from inventory.models.hardware import Gpu, Node
 class Finding(models.Model):
     """Something wrong with a node (`gpu` null) or a GPU: since when, with the evidence; written by surveys.
 
-    Open until `clear_polls` good readings in a row did not show it; a restart of the agent clears nothing by itself.
+    Open until ALLOT_GOOD_POLLS good readings in a row did not show it; a restart of the agent clears nothing by itself.
     """
 
     class Severity(models.TextChoices):

@@ -147,7 +147,7 @@ class UsageHour(UsageFields):
 
 
 class UsageDay(models.Model):
-    """Seconds of one GPU in one holder's hands on one day (UTC), by what it did; added up by surveys.
+    """Seconds of one GPU in one holder's hands on one day (UTC), by what it did; rolled up from hours.
 
     `holder` is the holder that the node named ("" nobody). A gap between readings counts as unknown, never as idle.
     """
