@@ -36,7 +36,8 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(_("%(file)s cannot be read: %(why)s") % {"file": file, "why": error.strerror}) from error
         except (BadPitchFile, AllocationsError) as error:
-            raise CommandError(_("%(file)s: %(why)s. Nothing was imported.") % {"file": file, "why": error}) from error
+            why = str(error).rstrip(".")
+            raise CommandError(_("%(file)s: %(why)s. Nothing was imported.") % {"file": file, "why": why}) from error
         for line in lines_of(done):
             self.stdout.write(line)
 
