@@ -1,9 +1,11 @@
 """Agents as real processes, in folders of their own, on the stand-in for NVIDIA's library."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +16,17 @@ from inventory.node_agent.tokens import first_token
 START_LIMIT_S = 60  # takes one second; the machine may be busy
 FROM_SOURCE = (sys.executable, "-m", "inventory.node_agent")
 HOST = "127.0.0.1"
+# Outgoing connections get theirs from 32768 on.
+PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port on which nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
+    """A port on which nobody listens now, and that Linux gives to no outgoing connection meanwhile."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 @dataclass
