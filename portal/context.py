@@ -72,7 +72,7 @@ PLACES = [
         "fleet",
         gettext_lazy("Fleet"),
         "squares-2x2",
-        frozenset({"fleet", "node", "health", "maintenance", "arrivals", "modes"}),
+        frozenset({"fleet", "node", "gpu", "health", "maintenance", "arrivals", "modes"}),
         "see_fleet",
     ),
     Place("people", gettext_lazy("People"), "users", frozenset({"people", "person", "person_let_go"}), "administer"),

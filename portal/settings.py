@@ -1,6 +1,7 @@
 """Settings of the portal: values from the environment, failing loudly."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -134,7 +135,12 @@ STATIC_URL = "static/"
 STATIC_ROOT = HOME / "staticfiles"
 SERVESTATIC_USE_FINDERS = DEBUG or "pytest" in sys.modules
 SERVESTATIC_AUTOREFRESH = DEBUG
-STATICFILES_DIRS = [("bootstrap", get_bootstrap_dir())]
+# Found, not imported: the package draws charts in notebooks and would bring all of that along.
+UPLOT = find_spec("uplot")
+STATICFILES_DIRS = [
+    ("bootstrap", get_bootstrap_dir()),
+    *((("uplot", Path(UPLOT.origin).parent / "static"),) if UPLOT and UPLOT.origin else ()),
+]
 
 EMAIL_CONFIG = env.email_url("ALLOT_EMAIL_URL", default="consolemail://")
 vars().update(EMAIL_CONFIG)

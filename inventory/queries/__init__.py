@@ -38,12 +38,13 @@ from inventory.queries.polling import (
     polling,
     unfit_agents,
 )
-from inventory.queries.use import is_busy, is_used, judged_as, use_is_known
+from inventory.queries.use import VERDICT_FRESH_FOR, is_busy, is_used, judged_as, use_is_known
 from inventory.queries.windows import NodesOut, cordons_of_act, cordons_standing, nodes_out
 
 __all__ = [
     "ENDED_DAYS",
     "SHADOW_DAYS",
+    "VERDICT_FRESH_FOR",
     "Agents",
     "Cause",
     "Coming",

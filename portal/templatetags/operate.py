@@ -10,13 +10,15 @@ from django.utils.translation import gettext_lazy, ngettext
 from allocations.models import Move
 from allocations.queries.fleet import Doing
 from allocations.queries.lanes import Group
-from inventory.models import Gpu, Reading
+from inventory.advice import Advice, advice_for
+from inventory.models import Finding, Gpu, Reading
 from portal.templatetags.marks import pill
 from portal.why import SOURCES
 
 register = template.Library()
 
 MIB_A_GIB = 1024
+SECONDS_A_MINUTE = 60
 NOTHING = "\N{EN DASH}"
 WAITS: dict[str, str | Promise] = {
     Move.State.PROPOSED: gettext_lazy("notice to whoever has it"),
@@ -52,6 +54,18 @@ def measured(value: float | str | None, unit: str) -> str:
 def gib(mib: int | str | None) -> str:
     """MiB as GiB with one digit; a dash for unknown."""
     return NOTHING if mib is None or mib == "" else f"{int(mib) / MIB_A_GIB:.1f} GiB"
+
+
+@register.filter
+def minutes(seconds: float) -> str:
+    """Seconds in whole minutes."""
+    return f"{seconds / SECONDS_A_MINUTE:.0f} min"
+
+
+@register.filter
+def advice(finding: Finding) -> Advice:
+    """What a finding means, and what to do about it."""
+    return advice_for(finding.code)
 
 
 @register.filter

@@ -76,11 +76,13 @@ def _page(request: HttpRequest, name: str, form: CordonForm, status: int = 200) 
     context: dict[str, Any] = {
         "node": row,
         "gpus": gpus,
+        "chosen": int(chosen) if (chosen := request.GET.get("gpu", "")[:18]).isdecimal() else None,
         "cards_seen": sum(gpu.lost_at is None and gpu.parent_id is None for gpu in gpus),
         "cordon": next((cordon for cordon in planned if cordon.during.lower <= now), None),
         "cordons_to_come": [cordon for cordon in planned if cordon.during.lower > now],
         "faults": list(facts.recent_faults(row)),
         "moves": list(_moves(row)),
+        "findings": list(facts.findings_of(row)),
         "events": list(Event.objects.filter(subject_kind="node", subject_id=str(row.pk))[:EVENTS_SHOWN]),
         "may_see_plans": rules.can(request.user, "see_trail"),
         "may_cordon": rules.can(request.user, "cordon_node", row),

@@ -24,7 +24,7 @@ def project(db):
 
 
 def _doing() -> list[str]:
-    return [tile.doing for tile in fleet.tiles()]
+    return list(fleet.fleet_units().values_list("doing", flat=True))
 
 
 def test_a_gpu_never_read_is_unknown(gpu):
@@ -149,23 +149,13 @@ def test_one_gpu_is_one_tile_whatever_its_past(lab, gpu):
             plan=plan, gpu=gpu, generation=generation, state=Move.State.FAILED, proposed_at=now, failed_at=now
         )
 
-    assert [tile.assigned for tile in fleet.tiles()] == [lab.project.slug]
+    assert list(fleet.fleet_units().values_list("assigned_to", flat=True)) == [lab.project.slug]
 
 
 def test_a_card_cut_into_instances_is_shown_by_these(gpu):
     factories.gpu(gpu.node, parent=gpu)
 
-    assert [tile.pk for tile in fleet.tiles()] == [gpu.instances.get().pk]
-
-
-def test_all_tiles_come_by_one_query(lab, django_assert_num_queries):
-    for one in factories.fleet(gpus=20):
-        factories.reading(one, "")
-
-    with django_assert_num_queries(1):
-        tiles = fleet.tiles()
-
-    assert len(tiles) == 20
+    assert list(fleet.fleet_units()) == [gpu.instances.get()]
 
 
 def test_counts_add_up_to_the_fleet(lab):

@@ -37,7 +37,7 @@ def time_part(address: str, person: Person) -> Timing:
     client = Client()
     client.force_login(person)
     headers = {"Cookie": client.cookies.output(attrs=[], header="", sep=";").strip(), "HX-Request": "true"}
-    with _server() as port:
+    with served() as port:
         took, size = [], 0
         for _run in range(1 + RUNS):
             began = time.perf_counter()
@@ -56,7 +56,7 @@ def _ask(port: int, address: str, headers: dict[str, str]) -> int:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
+def served() -> Iterator[int]:
     """The port of a web process that answers its health page."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))

@@ -107,8 +107,8 @@ class TestSums:
         for minutes in (0, 1, 60, 60 * 24 * 30):
             time_machine.move_to(noon + timedelta(minutes=minutes), tick=False)
             page = page_of(client, lab.stranger, "fleet").context
-            assert sum(fleet.doing_counts().values()) == page["gpus"] == len(fleet.tiles()) == owned
-            assert sum(count for _kind, _label, count in page["kinds"]) == owned
+            assert sum(fleet.doing_counts().values()) == page["gpus"] == fleet.fleet_units().count() == owned
+            assert sum(count for _kind, _label, count in [*page["busy"], *page["others"]]) == owned
 
     def test_unknown_and_lost_are_never_counted_as_free_or_idle(self, lab):
         """opencost/opencost#1124: what is not known is a part of its own."""

@@ -38,9 +38,9 @@ def _rows(lab, count: int) -> None:
 
 ADDRESSES = [
     ("/reshuffle/", 22),
-    ("/fleet/", 6),
-    ("/fleet/?as=table", 9),
-    ("/fleet/tiles.json", 4),
+    ("/fleet/", 9),
+    ("/fleet/?as=table", 10),
+    ("/fleet/tiles.json", 5),
     ("/trail/", 11),
 ]
 

@@ -1,122 +1,122 @@
-// Where every GPU of the fleet lies on the map: cards in a strip are a node, nodes in a block an island.
-// Pure arithmetic over the columns of tiles.json; no DOM.
+// Where every GPU of the fleet lies on the map: cards in a strip are a node, nodes in a block an island, islands in a
+// band a site. Pure arithmetic over the nodes of tiles.json; no DOM. A unit is a pixel when the whole fleet is in sight.
 
-export const SMALLEST = 2; // px a side: below it a card cannot be told from its neighbour
+const SMALLEST = 1; // px a side
 const LARGEST_FIT = 26; // px: a small fleet does not become a wall of bricks
-const LARGEST = 64;
+export const LARGEST = 72; // px: use and power can be read, nothing is gained beyond
 const CARDS_A_ROW = 8; // as they sit in a chassis
 const BLOCK_SHAPE = 1.4; // width to height that an island aims at: the shape of a screen
-
-const TITLE = 18; // px above an island
-const LEAST_TITLE = 64; // px: an island of one small node still says its name
-const NAME = 13; // px above a node, once names can be read
-const NAMES_FROM = 15; // px of a card from which node names fit
-
-export const clampSize = (size) => Math.min(LARGEST, Math.max(SMALLEST, size));
-export const showsNames = (size) => size >= NAMES_FROM;
+const LEAST_TITLE = 64; // an island of one small node still says its name
+const NAMES_FROM = 15; // px of a card from which node names get room of their own
+const NAME = 13;
+const NAMED_WIDTH = 52;
 
 function spacing(size) {
   const gap = size >= 6 ? 2 : size >= 4 ? 1 : 0;
-  return { gap, step: size + gap, nodeGap: size >= 6 ? 6 : 3, blockGap: size >= 6 ? 18 : 10, name: showsNames(size) ? NAME : 0 };
+  const near = size >= 6;
+  return {
+    step: size + gap, gap, nodeGap: near ? 6 : size >= 4 ? 3 : 1, blockGap: near ? 18 : 8, siteGap: near ? 22 : 12,
+    title: near ? 18 : 14, name: size >= NAMES_FROM ? NAME : 0,
+  };
 }
 
-// Consecutive nodes of one site and island (and, without an island, of one model) make a block.
-export function blocksOf(nodes) {
-  const blocks = [];
+// Sites of blocks of nodes. Consecutive nodes of one site and island (and, without an island, of one model) make a block.
+export function sitesOf(nodes) {
+  const sites = [];
   let first = 0;
-  nodes.forEach(([name, island, site, model, count], index) => {
-    const key = JSON.stringify([site, island, island ? "" : model]);
-    if (!blocks.length || blocks.at(-1).key !== key) blocks.push({ key, island, site, model, nodes: [] });
+  nodes.name.forEach((name, index) => {
+    const [site, island, model, count] = [nodes.site[index], nodes.island[index], nodes.model[index], nodes.gpus[index]];
+    const key = nodes.islands[island] ? `${island}` : `-${model}`;
+    if (sites.at(-1)?.site !== site) sites.push({ site, name: nodes.sites[site], blocks: [] });
+    const blocks = sites.at(-1).blocks;
+    if (blocks.at(-1)?.key !== key) blocks.push({ key, name: nodes.islands[island], model, nodes: [] });
     blocks.at(-1).nodes.push({ index, name, count, first });
     first += count;
   });
-  return blocks;
+  return sites;
 }
 
-function measure(block, size, width) {
-  const { step, gap, nodeGap, name } = spacing(size);
+function measure(block, space, width) {
+  const { step, gap, nodeGap, name, title } = space;
   const columns = Math.min(CARDS_A_ROW, Math.max(...block.nodes.map((node) => node.count), 1));
   const rows = Math.max(...block.nodes.map((node) => Math.ceil(node.count / CARDS_A_ROW)), 1);
-  const nodeWidth = Math.max(columns * step - gap, name ? 52 : 0) + nodeGap;
+  const nodeWidth = Math.max(columns * step - gap, name ? NAMED_WIDTH : 0) + nodeGap;
   const nodeHeight = rows * step - gap + nodeGap + name;
   const wished = Math.round(Math.sqrt((block.nodes.length * nodeHeight * BLOCK_SHAPE) / nodeWidth));
   const most = Math.max(1, Math.floor((width + nodeGap) / nodeWidth));
   const across = Math.min(Math.max(1, wished), most, block.nodes.length);
   const down = Math.ceil(block.nodes.length / across);
-  return { nodeWidth, nodeHeight, across, width: across * nodeWidth - nodeGap, height: TITLE + down * nodeHeight - nodeGap };
+  return { nodeWidth, nodeHeight, across, width: across * nodeWidth - nodeGap, height: title + down * nodeHeight - nodeGap };
 }
 
-// Blocks on shelves from left to right. `x` and `y` of every card, by its index; the boxes of nodes and islands.
-export function layOut(blocks, count, size, width) {
-  const { step, blockGap, nodeGap, name } = spacing(size);
-  const x = new Float32Array(count);
-  const y = new Float32Array(count);
-  const nodes = [];
-  const islands = [];
-  let left = 0;
+function place(block, box, space, left, top, plan) {
+  const { step, nodeGap, name, title } = space;
+  const island = plan.islands.length;
+  plan.islands.push({ name: block.name, model: block.model, nodes: block.nodes.map((node) => node.index), site: plan.sites.length, x: left, y: top, width: Math.max(box.width, LEAST_TITLE), height: box.height });
+  block.nodes.forEach((node, order) => {
+    const x = left + (order % box.across) * box.nodeWidth;
+    const y = top + title + Math.floor(order / box.across) * box.nodeHeight;
+    plan.nodes[node.index] = { name: node.name, first: node.first, count: node.count, island, x, y: y + name, width: box.nodeWidth - nodeGap, height: box.nodeHeight - nodeGap - name };
+    for (let card = 0; card < node.count; card += 1) {
+      plan.x[node.first + card] = x + (card % CARDS_A_ROW) * step;
+      plan.y[node.first + card] = y + name + Math.floor(card / CARDS_A_ROW) * step;
+    }
+  });
+}
+
+// Blocks on shelves from left to right, sites below one another. `x` and `y` of every card; boxes of nodes, islands, sites.
+export function layOut(sites, count, size, width) {
+  const space = spacing(size);
+  const plan = { step: space.step, gap: space.gap, nameRoom: space.nodeGap + space.name, x: new Float32Array(count), y: new Float32Array(count), nodes: [], islands: [], sites: [], width };
+  const hasSites = sites.length > 1;
   let top = 0;
-  let shelf = 0;
-  for (const block of blocks) {
-    const box = measure(block, size, width);
-    const taken = Math.max(box.width, LEAST_TITLE);
-    if (left && left + taken > width) {
-      left = 0;
-      top += shelf + blockGap;
-      shelf = 0;
-    }
-    islands.push({ block, x: left, y: top, width: taken, height: box.height });
-    block.nodes.forEach((node, order) => {
-      const nodeX = left + (order % box.across) * box.nodeWidth;
-      const nodeY = top + TITLE + Math.floor(order / box.across) * box.nodeHeight;
-      nodes[node.index] = { ...node, x: nodeX, y: nodeY, width: box.nodeWidth - nodeGap, height: box.nodeHeight - nodeGap };
-      for (let card = 0; card < node.count; card += 1) {
-        x[node.first + card] = nodeX + (card % CARDS_A_ROW) * step;
-        y[node.first + card] = nodeY + name + Math.floor(card / CARDS_A_ROW) * step;
+  for (const site of sites) {
+    const begin = top;
+    const first = plan.islands.length;
+    let left = 0;
+    let shelf = 0;
+    if (hasSites) top += space.title + 2;
+    for (const block of site.blocks) {
+      const box = measure(block, space, width);
+      const taken = Math.max(box.width, LEAST_TITLE);
+      if (left && left + taken > width) {
+        left = 0;
+        top += shelf + space.blockGap;
+        shelf = 0;
       }
-    });
-    left += taken + blockGap;
-    shelf = Math.max(shelf, box.height);
+      place(block, box, space, left, top, plan);
+      left += taken + space.blockGap;
+      shelf = Math.max(shelf, box.height);
+    }
+    top += shelf;
+    const islands = plan.islands.slice(first).map((_island, order) => first + order);
+    plan.sites.push({ name: site.name, islands, x: 0, y: begin, width, height: top - begin });
+    top += space.siteGap;
   }
-  return { size, x, y, nodes, islands, width, height: top + shelf, name };
+  plan.height = Math.max(1, top - space.siteGap);
+  return plan;
 }
 
-// The largest cards with which the whole fleet is in sight.
-export function fitting(blocks, count, width, height) {
+// The plan with the largest cards with which the whole fleet is in sight.
+export function fitted(sites, count, width, height) {
   for (let size = LARGEST_FIT; size > SMALLEST; size -= size > 8 ? 1 : 0.5) {
-    if (layOut(blocks, count, size, width).height <= height) return size;
+    const plan = layOut(sites, count, size, width);
+    if (plan.height <= height) return plan;
   }
-  return SMALLEST;
+  return layOut(sites, count, SMALLEST, width);
 }
 
-// The card under a point; -1 for none. Islands and nodes first: 10,000 cards are not asked one by one.
-export function cardAt(plan, px, py) {
-  const island = plan.islands.find((box) => px >= box.x && px <= box.x + box.width && py >= box.y && py <= box.y + box.height);
-  if (!island) return -1;
-  for (const { index } of island.block.nodes) {
-    const node = plan.nodes[index];
-    if (px < node.x || px > node.x + node.width || py < node.y || py > node.y + node.height) continue;
-    for (let card = node.first; card < node.first + node.count; card += 1) {
-      if (px >= plan.x[card] && px < plan.x[card] + plan.size && py >= plan.y[card] && py < plan.y[card] + plan.size) return card;
-    }
-  }
-  return -1;
-}
+const holds = (box, x, y, margin = 0) => x >= box.x - margin && x <= box.x + box.width + margin && y >= box.y - margin && y <= box.y + box.height + margin;
 
-// The nearest card in the direction of an arrow key; the same card at the edge.
-export function neighbour(plan, card, key) {
-  const across = key === "ArrowLeft" || key === "ArrowRight";
-  const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
-  let best = card;
-  let least = Infinity;
-  for (let other = 0; other < plan.x.length; other += 1) {
-    const along = sign * (across ? plan.x[other] - plan.x[card] : plan.y[other] - plan.y[card]);
-    const aside = Math.abs(across ? plan.y[other] - plan.y[card] : plan.x[other] - plan.x[card]);
-    if (along < plan.size / 2) continue;
-    const far = along + aside * 4;
-    if (far < least) {
-      least = far;
-      best = other;
-    }
+// What lies under a point: the numbers of island, node and card, -1 for none. Islands first: not every card is asked.
+export function under(plan, x, y) {
+  const found = { island: plan.islands.findIndex((box) => holds(box, x, y)), node: -1, card: -1 };
+  if (found.island < 0) return found;
+  found.node = plan.islands[found.island].nodes.find((index) => holds(plan.nodes[index], x, y, plan.gap)) ?? -1;
+  if (found.node < 0) return found;
+  const node = plan.nodes[found.node];
+  for (let card = node.first; card < node.first + node.count; card += 1) {
+    if (x >= plan.x[card] && x < plan.x[card] + plan.step && y >= plan.y[card] && y < plan.y[card] + plan.step) found.card = card;
   }
-  return best;
+  return found;
 }

@@ -1,120 +1,14 @@
 // Paints the fleet on a canvas: one stamp for each look of a card, copied to its place; only what is in sight.
 
-import { showsNames } from "./fleet-layout.js";
+import { drawLook } from "./fleet-stamp.js";
+import { boxOf } from "./fleet-walk.js";
 
-const SWATCHES = 10; // colours of projects; each comes plain, barred and dotted
-const DIM = 0.13; // cards that the legend filters out stay as a ghost: the map keeps its shape
-const FIGURES_FROM = 24; // px of a card from which its use fits into it
-const PATTERNS_FROM = 5; // px: below it a pattern is noise
-
-export function paletteOf(element) {
-  const style = getComputedStyle(element);
-  const read = (name) => style.getPropertyValue(`--fleet-${name}`).trim();
-  const names = ["active", "idle", "unknown", "lost", "free", "draining", "cordoned", "ghost", "hung", "low", "assigned", "ink", "muted", "ground", "mark"];
-  const palette = Object.fromEntries(names.map((name) => [name, read(name)]));
-  palette.swatches = Array.from({ length: SWATCHES }, (_, index) => read(`swatch-${index}`));
-  palette.font = style.fontFamily;
-  return palette;
-}
-
-// How a card looks: a colour and a pattern, which tell the same twice.
-export function lookOf(doing, by, swatch, palette) {
-  const byProject = by === "project" && swatch >= 0;
-  const colour = byProject ? palette.swatches[swatch % SWATCHES] : palette[doing];
-  const own = byProject ? ["plain", "bars", "dots"][Math.floor(swatch / SWATCHES) % 3] : null;
-  switch (doing) {
-    case "lost": return { colour: palette.lost, pattern: "cross" };
-    case "cordoned": return { colour: palette.cordoned, pattern: "bar" };
-    case "free": return { colour: palette.free, pattern: "outline" };
-    case "unknown": return { colour, pattern: "hatch" };
-    case "draining": return { colour, pattern: "wide-stripes" };
-    case "assigned": return { colour, pattern: "corner" };
-    case "ghost": return { colour: palette.ghost, pattern: "ring" };
-    case "hung": return { colour: palette.hung, pattern: "bars" };
-    case "low": return { colour, pattern: own || "dots" };
-    case "idle": return { colour, pattern: own || "half" };
-    default: return { colour, pattern: own || "plain" };
-  }
-}
-
-function lines(context, size, every, width) {
-  context.lineWidth = width;
-  context.beginPath();
-  for (let at = -size; at < size * 2; at += every) {
-    context.moveTo(at, size + 1);
-    context.lineTo(at + size + 1, 0);
-  }
-  context.stroke();
-}
-
-function drawLook(context, size, { colour, pattern }, palette) {
-  const thin = Math.max(1, size / 12);
-  context.fillStyle = context.strokeStyle = colour;
-  const shape = size < PATTERNS_FROM ? { outline: "faint", corner: "faint", hatch: "faint", half: "faint" }[pattern] || "plain" : pattern;
-  context.beginPath();
-  context.rect(0, 0, size, size);
-  context.clip();
-  const fill = (alpha) => {
-    context.globalAlpha = alpha;
-    context.fillRect(0, 0, size, size);
-    context.globalAlpha = 1;
-  };
-  const frame = () => {
-    context.lineWidth = thin;
-    context.strokeRect(thin / 2, thin / 2, size - thin, size - thin);
-  };
-  const paintings = {
-    plain: () => fill(1),
-    faint: () => fill(0.55),
-    half: () => { fill(0.45); context.fillRect(0, size * 0.6, size, size * 0.4); },
-    outline: () => frame(),
-    corner: () => {
-      frame();
-      context.beginPath();
-      context.moveTo(0, size); context.lineTo(size * 0.62, size); context.lineTo(0, size * 0.38);
-      context.fill();
-    },
-    hatch: () => { fill(0.22); lines(context, size, Math.max(3, size / 4), Math.max(0.8, size / 16)); frame(); },
-    bars: () => {
-      fill(1);
-      context.fillStyle = palette.ground;
-      for (const at of [0.28, 0.66]) context.fillRect(size * at, 0, Math.max(1, size / 10), size);
-    },
-    "wide-stripes": () => { fill(0.3); lines(context, size, Math.max(5, size / 2.2), Math.max(1.6, size / 6)); frame(); },
-    dots: () => {
-      fill(1);
-      context.fillStyle = palette.ground;
-      for (const [dx, dy] of [[0.28, 0.28], [0.72, 0.28], [0.28, 0.72], [0.72, 0.72]]) {
-        context.beginPath();
-        context.arc(size * dx, size * dy, Math.max(0.8, size / 11), 0, Math.PI * 2);
-        context.fill();
-      }
-    },
-    cross: () => {
-      fill(1);
-      context.strokeStyle = palette.ground;
-      context.lineWidth = Math.max(1.2, size / 8);
-      context.beginPath();
-      context.moveTo(size * 0.2, size * 0.2); context.lineTo(size * 0.8, size * 0.8);
-      context.moveTo(size * 0.8, size * 0.2); context.lineTo(size * 0.2, size * 0.8);
-      context.stroke();
-    },
-    bar: () => {
-      fill(1);
-      context.fillStyle = palette.ground;
-      context.fillRect(size * 0.2, size * 0.42, size * 0.6, size * 0.16);
-    },
-    ring: () => {
-      fill(0.3);
-      context.lineWidth = Math.max(1.2, size / 8);
-      context.beginPath();
-      context.arc(size / 2, size / 2, size * 0.28, 0, Math.PI * 2);
-      context.stroke();
-      frame();
-    },
-  };
-  paintings[shape]();
-}
+const DIM = 0.13; // cards that are filtered out stay as a ghost: the map keeps its shape
+const FIGURES_FROM = 26; // px of a card from which its use fits into it
+const POWER_FROM = 46; // px from which its power does, too
+const NAMES_FROM = 44; // px of a node from which its name says something
+const NAMES_ROOM = 11; // px above a node that its name needs
+const TITLES_FROM = 28; // px of an island
 
 export class Painter {
   constructor(canvas) {
@@ -124,7 +18,7 @@ export class Painter {
     this.forget();
   }
 
-  // A new theme or size: the looks are drawn anew.
+  // A new theme: the looks are drawn anew.
   reset(palette) {
     this.palette = palette;
     this.forget();
@@ -142,152 +36,161 @@ export class Painter {
     this.height = height;
     this.canvas.width = Math.round(width * this.ratio);
     this.canvas.height = Math.round(height * this.ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
     this.pixels = new Uint32Array(this.image.data.buffer);
     this.forget();
   }
 
-  sprite(look, size) {
-    const key = `${look.colour}|${look.pattern}|${size}`;
+  // `side`: in pixels of the screen.
+  sprite(look, side) {
+    const key = `${look.colour}|${look.pattern}|${side}`;
     let sprite = this.sprites.get(key);
     if (!sprite) {
       sprite = document.createElement("canvas");
-      sprite.width = sprite.height = Math.max(1, Math.round(size * this.ratio));
+      sprite.width = sprite.height = side;
       const context = sprite.getContext("2d", { willReadFrequently: true });
-      context.scale(sprite.width / size, sprite.height / size);
-      drawLook(context, size, look, this.palette);
+      context.scale(this.ratio, this.ratio);
+      drawLook(context, side / this.ratio, look, this.palette);
       this.sprites.set(key, sprite);
     }
     return sprite;
   }
 
-  // The pixels of a look: copied by hand, ten thousand cards take a tenth of what as many drawImage calls do.
-  stamp(look, size, dimmed) {
-    const key = `${look.colour}|${look.pattern}|${size}|${dimmed}`;
-    let stamp = this.stamps.get(key);
-    if (!stamp) {
-      const sprite = this.sprite(look, size);
-      const { data } = sprite.getContext("2d").getImageData(0, 0, sprite.width, sprite.height);
-      if (dimmed) for (let at = 3; at < data.length; at += 4) data[at] *= DIM;
-      stamp = { side: sprite.width, pixels: new Uint32Array(data.buffer) };
-      this.stamps.set(key, stamp);
-    }
-    return stamp;
+  // The pixels of each look: copied by hand, ten thousand cards take a tenth of what as many drawImage calls do.
+  stampsOf(looks, side, dimmed) {
+    return looks.map((look) => {
+      const key = `${look.colour}|${look.pattern}|${side}|${dimmed}`;
+      let stamp = this.stamps.get(key);
+      if (!stamp) {
+        const { data } = this.sprite(look, side).getContext("2d").getImageData(0, 0, side, side);
+        if (dimmed) for (let at = 3; at < data.length; at += 4) data[at] *= DIM;
+        stamp = new Uint32Array(data.buffer);
+        if (this.stamps.size > 2000) this.stamps.clear(); // a long zoom leaves looks of every size behind
+        this.stamps.set(key, stamp);
+      }
+      return stamp;
+    });
   }
 
-  // `scene`: looks and dimmed of every card, the labels' words, the marked card and node.
-  paint(plan, scene, offset) {
+  // `camera`: the corner in units of the plan, and pixels a unit. `scene`: looks and what passes the filter, titles,
+  // figures, where somebody stands, the node that is open.
+  paint(plan, scene, camera) {
     const { context, ratio, width, height } = this;
-    const seen = (box) => box.x < offset.x + width && box.x + box.width > offset.x && box.y < offset.y + height && box.y + box.height > offset.y;
+    const { x, y, k } = camera;
+    const right = x + width / k;
+    const bottom = y + height / k;
+    const seen = (box) => box.x < right && box.x + box.width > x && box.y < bottom && box.y + box.height > y;
+    const cell = plan.step * k;
+    const side = Math.max(1, Math.round((cell - (cell >= 8 ? 2 : cell >= 5 ? 1 : 0)) * ratio));
     const shown = plan.islands.filter(seen);
+    const nodes = shown.flatMap((island) => island.nodes.map((index) => plan.nodes[index]).filter(seen));
     this.pixels.fill(0);
-    for (const island of shown) this.paintCards(plan, island, scene, offset, seen);
+    this.paintCards(plan, nodes, scene, camera, side);
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.putImageData(this.image, 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.translate(-offset.x, -offset.y);
-    this.paintTitles(shown, scene);
-    if (showsNames(plan.size)) this.paintNames(plan, shown, scene, seen);
-    if (plan.size >= FIGURES_FROM) this.paintFigures(plan, shown, scene, seen);
-    this.mark(plan, scene);
+    this.paintTitles(plan, shown, scene, camera);
+    if (plan.nameRoom * k >= NAMES_ROOM) this.paintNames(nodes, camera);
+    if (side / ratio >= FIGURES_FROM) this.paintFigures(plan, nodes, scene, camera, side / ratio);
+    this.paintMarks(plan, scene, camera);
   }
 
-  paintCards(plan, island, scene, offset, seen) {
-    for (const { index } of island.block.nodes) {
-      const node = plan.nodes[index];
-      if (!seen(node)) continue;
-      for (let card = node.first; card < node.first + node.count; card += 1) {
-        const stamp = this.stamp(scene.looks[card], plan.size, scene.dimmed[card]);
-        this.put(stamp, Math.round((plan.x[card] - offset.x) * this.ratio), Math.round((plan.y[card] - offset.y) * this.ratio));
+  paintCards(plan, nodes, scene, camera, side) {
+    const bright = this.stampsOf(scene.looks, side, false);
+    const dim = this.stampsOf(scene.looks, side, true);
+    const { of, passes } = scene;
+    const k = camera.k * this.ratio;
+    const left = camera.x * k;
+    const top = camera.y * k;
+    for (const node of nodes) {
+      const last = node.first + node.count;
+      for (let card = node.first; card < last; card += 1) {
+        this.put((passes[card] ? bright : dim)[of[card]], side, Math.round(plan.x[card] * k - left), Math.round(plan.y[card] * k - top));
       }
     }
   }
 
-  put({ side, pixels }, left, top) {
+  put(stamp, side, left, top) {
     const { width, height } = this.canvas;
     const target = this.pixels;
     const from = Math.max(0, -left);
     const until = Math.min(side, width - left);
     for (let row = Math.max(0, -top); row < side && top + row < height; row += 1) {
       const start = (top + row) * width + left;
-      for (let column = from; column < until; column += 1) target[start + column] = pixels[row * side + column];
+      const source = row * side;
+      for (let column = from; column < until; column += 1) target[start + column] = stamp[source + column];
     }
   }
 
   fit(text, most, font) {
-    const key = `${text}|${most}|${font}`;
+    const key = `${text}|${Math.round(most)}|${font}`;
     let shown = this.fitted.get(key);
     if (shown === undefined) {
       this.context.font = font;
       shown = text;
       while (shown.length > 1 && this.context.measureText(shown).width > most) shown = `${shown.slice(0, -2)}…`;
+      if (this.fitted.size > 20_000) this.fitted.clear();
       this.fitted.set(key, shown);
     }
     return shown;
   }
 
-  write(text, x, y, most, colour, font) {
+  write(text, x, y, most, font, colour = this.palette.muted) {
     const shown = this.fit(text, most, font);
     this.context.font = font;
     this.context.fillStyle = colour;
     this.context.fillText(shown, x, y);
   }
 
-  paintTitles(islands, scene) {
+  // Titles stay in sight while a part of their island is.
+  paintTitles(plan, islands, scene, { x, y, k }) {
     this.context.textBaseline = "alphabetic";
-    for (const box of islands) {
-      const font = `12px ${this.palette.font}`;
-      const [whole, short] = scene.titlesOf(box.block);
-      const title = this.fit(whole, box.width, font) === whole ? whole : short;
-      this.write(title, box.x, box.y + 12, box.width, this.palette.muted, font);
+    const titled = (box, text, font, colour) => {
+      const left = Math.max((box.x - x) * k, 4);
+      const most = (box.x + box.width - x) * k - left;
+      if (most >= TITLES_FROM) this.write(text, left, (box.y - y) * k + 11, most, font, colour);
+    };
+    if (plan.sites.length > 1) for (const site of plan.sites) titled(site, site.name || scene.words.no_site, `600 12px ${this.palette.font}`, this.palette.ink);
+    for (const island of islands) titled(island, scene.titleOf(island), `11px ${this.palette.font}`);
+  }
+
+  paintNames(nodes, { x, y, k }) {
+    for (const node of nodes) {
+      if (node.width * k >= NAMES_FROM) this.write(node.name, (node.x - x) * k, (node.y - y) * k - 3, node.width * k, `10px ${this.palette.font}`);
     }
   }
 
-  paintNames(plan, islands, scene, seen) {
-    for (const { block } of islands) {
-      for (const { index, name } of block.nodes) {
-        const node = plan.nodes[index];
-        if (seen(node)) this.write(name, node.x, node.y + 9, node.width, this.palette.muted, `10px ${this.palette.font}`);
-      }
-    }
-  }
-
-  paintFigures(plan, islands, scene, seen) {
+  paintFigures(plan, nodes, scene, { x, y, k }, side) {
     const { context } = this;
     context.textAlign = "center";
-    for (const { block } of islands) {
-      for (const { index } of block.nodes) {
-        const node = plan.nodes[index];
-        if (!seen(node)) continue;
-        for (let card = node.first; card < node.first + node.count; card += 1) {
-          const figure = scene.figureOf(card);
-          if (figure === "" || scene.dimmed[card]) continue;
-          const x = plan.x[card] + plan.size / 2;
-          const y = plan.y[card] + plan.size / 2 + 4;
-          context.font = `600 11px ${this.palette.font}`;
-          context.lineWidth = 3;
-          context.strokeStyle = this.palette.ground;
-          context.strokeText(figure, x, y);
-          context.fillStyle = this.palette.ink;
-          context.fillText(figure, x, y);
-        }
+    context.lineWidth = 3;
+    context.strokeStyle = this.palette.ground;
+    context.fillStyle = this.palette.ink;
+    const put = (text, left, top, font) => {
+      context.font = font;
+      context.strokeText(text, left, top);
+      context.fillText(text, left, top);
+    };
+    for (const node of nodes) {
+      for (let card = node.first; card < node.first + node.count; card += 1) {
+        const figures = scene.passes[card] ? scene.figuresOf(card) : [];
+        if (!figures.length) continue;
+        const left = (plan.x[card] - x) * k + side / 2;
+        const top = (plan.y[card] - y) * k + side / 2 + 4;
+        const both = side >= POWER_FROM && figures.length > 1;
+        put(both ? figures[0] : figures.at(-1), left, both ? top - 6 : top, `600 11px ${this.palette.font}`);
+        if (both) put(figures[1], left, top + 8, `10px ${this.palette.font}`);
       }
     }
     context.textAlign = "start";
   }
 
-  mark(plan, scene) {
+  paintMarks(plan, scene, { x, y, k }) {
     const { context, palette } = this;
     context.strokeStyle = palette.mark;
-    if (scene.openNode >= 0 && plan.nodes[scene.openNode]) {
-      const node = plan.nodes[scene.openNode];
-      context.lineWidth = 2;
-      context.strokeRect(node.x - 3, node.y - 3, node.width + 6, node.height + 6);
-    }
-    if (scene.card < 0) return;
     context.lineWidth = 2;
-    context.strokeRect(plan.x[scene.card] - 2, plan.y[scene.card] - 2, plan.size + 4, plan.size + 4);
+    const around = (box) => context.strokeRect((box.x - x) * k - 3, (box.y - y) * k - 3, box.width * k + 6, box.height * k + 6);
+    if (scene.openNode >= 0) around(plan.nodes[scene.openNode]);
+    if (scene.place) around(boxOf(plan, scene.place));
   }
 }
