@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 300.0  # takes 10 s; many times that on two cores that do other work besides
 LOOK_S = 0.1
+PORTS = 28_000, 32_768
 
 
 def until(what: str, holds: Callable[[], object], limit_s: float) -> float:
@@ -28,9 +30,12 @@ def until(what: str, holds: Callable[[], object], limit_s: float) -> float:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for later. Not one of those that Linux gives to outgoing connections, which come and go meanwhile."""
+    while True:
+        port = random.randrange(*PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Portal:

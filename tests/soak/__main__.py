@@ -13,6 +13,7 @@ import django
 from tests.benchmarks.poll_agents import allow_open_files
 from tests.drill.processes import Portal, running
 from tests.drill.report import Broken, Report
+from tests.soak import truth
 
 
 def main() -> int:
@@ -40,6 +41,7 @@ def _play(home: Path, report: Report, asked: argparse.Namespace) -> None:
     for name in ("DATABASE_URL", "REDIS_URL", "ALLOT_DEMO"):
         portal.env.pop(name, None)
         os.environ.pop(name, None)
+    truth.give_out(asked.agents, home / "simulator")
     with running(portal, started=True):
         with report.step("portal started from nothing"):
             portal.start()

@@ -8,7 +8,7 @@ from inventory.drivers.base import Value
 from inventory.models import Node
 from tests import factories
 from tests.inventory.survey.seen import NOON, card, later, said, survey
-from tests.soak import checks, fleet
+from tests.soak import checks, truth
 from tests.soak.blows import Silence
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def ten_seconds(settings):
 def cards():
     """Two cards, read every ten seconds from noon on, apart from the minute and a half in which their agent is away."""
     factories.node("n0", gpus=2, cards=0)
-    true = fleet.truth(1)[:2]
+    true = truth.cards(1)[:2]
     for second in [*range(0, 61, 10), *range(150, 301, 10)]:
         shown = [_shown(said_of, said_of) for said_of in true]
         survey(said(Node.objects.get(), *shown, at=later(second)), at=later(second))
@@ -70,7 +70,7 @@ def test_one_reading_of_another_card_is_seen(cards):
 
 def test_a_card_that_was_never_read_is_seen(cards):
     with pytest.raises(AssertionError):
-        checks.nothing_is_another_cards(fleet.truth(1)[:3])
+        checks.nothing_is_another_cards(truth.cards(1)[:3])
 
 
 @pytest.mark.parametrize("change", ["unknown_s = unknown_s - 1", "idle_s = idle_s + 1"])
