@@ -145,7 +145,7 @@ def test_a_finding_is_settled_once_somebody_has_written_there_and_the_form_shows
     [
         ({"project": None}, "Name a project with --project, such as one of: assistant, protein-folding."),
         ({"login": "nobody"}, "There is no person with the login nobody."),
-        ({"login": "stranger"}, "Those who may: the members of Protein folding, Ops.. Nothing was imported."),
+        ({"login": "stranger"}, "Those who may: the members of Protein folding, Ops. Nothing was imported."),
     ],
 )
 def test_who_and_where_must_be_clear(lab, tmp_path, options, told):
