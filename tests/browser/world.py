@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from allocations import pitches
-from allocations.models import Grant, Pitch, Split
+from allocations import exceptions, loans, pitches, recusals
+from allocations.models import Grant, Loan, Pitch, Split
 from inventory.models import Node
 from tests import factories
 from tests.people import Lab
@@ -23,6 +23,7 @@ class World:
     grant: Grant
     split: Split
     node: Node
+    loan: Loan
 
 
 def fill(lab: Lab) -> World:
@@ -51,6 +52,16 @@ def fill(lab: Lab) -> World:
     for gpu in h100[8:]:
         factories.reading(gpu, "")
     factories.terms(lab.project, protected=True, guarantee_gpus=8, reason="Others build on it.")
+    other = factories.project(division=lab.research, lead=lab.team_mate, members=[lab.head])
+    recusals.declare_conflict(person=lab.chief, project=other, by=lab.chief, reason="My sister leads the group.")
+    exceptions.propose_exception(
+        division=lab.research, model=factories.model(), gpus=4, starts_at=now, ends_at=now + timedelta(days=9),
+        by=lab.chief, reason="The deadline is in May.",
+    )  # fmt: skip
+    loan = loans.propose_loan(
+        lender=lab.project, borrower=other, model=factories.model(), gpus=4, starts_at=now,
+        ends_at=now + timedelta(days=7), by=lab.ops, reason="One week of double load.",
+    )  # fmt: skip
     return World(
         waiting=factories.submitted(
             lab.project, lab.pitcher, gpus=30, min_gpus=4, title="Longer chains", expected_result="Sixty per cent.",
@@ -62,4 +73,5 @@ def fill(lab: Lab) -> World:
         grant=grant,
         split=proposed,
         node=h100[0].node,
+        loan=loan,
     )  # fmt: skip
