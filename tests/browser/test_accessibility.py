@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 
-from allocations.models import Project
+from allocations.models import Loan, Project
 from inventory.models import Node
 from tests.browser import world
 
@@ -16,6 +16,7 @@ GONE = "Failed to load resource: the server responded with a status of 404 (Not 
 @pytest.fixture
 def rows(server, lab):
     filled = world.fill(lab)
+    world.fill_beside(lab)
     Node.objects.filter(pk=filled.node.pk).update(address="https://10.0.0.7:8443", token="t" * 43)  # its agent joined
     return filled
 
@@ -47,7 +48,7 @@ def _pages(lab, rows) -> list[tuple[str, str]]:
         ("ceo-applications", at("split")),
         ("lead", at("grant", rows.grant.public_id)),
         ("lead", at("loans")),
-        ("lead", at("loan", rows.loan.public_id)),
+        ("lead", at("loan", Loan.objects.get().public_id)),
         ("admin", at("people")),
         ("admin", at("person", lab.pitcher.pk)),
         ("admin", at("person_conflicts", lab.chief.pk)),

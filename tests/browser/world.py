@@ -23,7 +23,6 @@ class World:
     grant: Grant
     split: Split
     node: Node
-    loan: Loan
 
 
 def fill(lab: Lab) -> World:
@@ -52,16 +51,6 @@ def fill(lab: Lab) -> World:
     for gpu in h100[8:]:
         factories.reading(gpu, "")
     factories.terms(lab.project, protected=True, guarantee_gpus=8, reason="Others build on it.")
-    other = factories.project(division=lab.research, lead=lab.team_mate, members=[lab.head])
-    recusals.declare_conflict(person=lab.chief, project=other, by=lab.chief, reason="My sister leads the group.")
-    exceptions.propose_exception(
-        division=lab.research, model=factories.model(), gpus=4, starts_at=now, ends_at=now + timedelta(days=9),
-        by=lab.chief, reason="The deadline is in May.",
-    )  # fmt: skip
-    loan = loans.propose_loan(
-        lender=lab.project, borrower=other, model=factories.model(), gpus=4, starts_at=now,
-        ends_at=now + timedelta(days=7), by=lab.ops, reason="One week of double load.",
-    )  # fmt: skip
     return World(
         waiting=factories.submitted(
             lab.project, lab.pitcher, gpus=30, min_gpus=4, title="Longer chains", expected_result="Sixty per cent.",
@@ -73,5 +62,19 @@ def fill(lab: Lab) -> World:
         grant=grant,
         split=proposed,
         node=h100[0].node,
-        loan=loan,
+    )  # fmt: skip
+
+
+def fill_beside(lab: Lab) -> Loan:
+    """A conflict of interest, an exception and a loan that wait; the loan."""
+    now = timezone.now()
+    other = factories.project(division=lab.research, lead=lab.team_mate, members=[lab.head])
+    recusals.declare_conflict(person=lab.chief, project=other, by=lab.chief, reason="My sister leads the group.")
+    exceptions.propose_exception(
+        division=lab.research, model=factories.model(), gpus=4, starts_at=now, ends_at=now + timedelta(days=9),
+        by=lab.chief, reason="The deadline is in May.",
+    )  # fmt: skip
+    return loans.propose_loan(
+        lender=lab.project, borrower=other, model=factories.model(), gpus=4, starts_at=now,
+        ends_at=now + timedelta(days=7), by=lab.ops, reason="One week of double load.",
     )  # fmt: skip
