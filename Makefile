@@ -10,7 +10,7 @@ AGENTS ?= 2000
 SEED ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo up agent test check bench bench-poll bench-pages drill gpu-check lock clean
+.PHONY: demo up agent test check bench bench-poll bench-pages bench-fleet drill gpu-check lock clean
 
 # exec: Ctrl-C reaches the supervisor once, and nothing stands between it and the terminal.
 demo: $(VENV)/requirements.stamp
@@ -41,6 +41,9 @@ bench: $(VENV)/requirements-dev.stamp
 
 bench-poll: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.benchmarks.bench_poll --nodes $(NODES)
+
+bench-fleet: $(VENV)/requirements-dev.stamp
+	$(RUN) -m tests.benchmarks.bench_fleet
 
 bench-pages: $(VENV)/requirements-dev.stamp
 	$(RUN) -m tests.benchmarks.bench_pages

@@ -159,6 +159,7 @@ def answers(person: Person) -> dict[str, Took]:
 
 def frames(person: Person) -> dict[str, float]:
     """Milliseconds of one painting in Chromium: the whole fleet, and on the way in to a card."""
+    os.environ["ALLOT_DEBUG"] = "1"  # the web process finds the static files where they lie
     with pages_http.served() as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = browser.new_context(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1440, "height": 900})

@@ -19,6 +19,7 @@ def _looks(made) -> dict[str, str]:
         "table": "/fleet/?as=table",
         "tiles": "/fleet/tiles.json",
         "node": f"/nodes/{made.node.name}/",
+        "gpu": f"/gpus/{made.node.gpus.order_by('pk').first().pk}/",
         "health": "/health/",
         "maintenance": "/maintenance/",
         "arrivals": "/arrivals/",

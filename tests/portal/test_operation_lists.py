@@ -67,7 +67,7 @@ def test_a_node_and_a_plan_cost_the_same_however_many_gpus(client, lab, django_a
     plan = plans.propose_plan(grant=factories.grant(lab.project, gpus=gpus), by=lab.ops)
     client.force_login(lab.ops)
 
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         client.get("/nodes/gpu-1.lab/")
     with django_assert_num_queries(11):
         client.get(f"/plans/{plan.public_id}/")
