@@ -16,7 +16,7 @@ from allocations.models import Person, Project, Role
 from allocations.notify import Telling, Text, page, tell_many
 from inventory import queries as facts
 from inventory import trail
-from inventory.advice import advice_for
+from inventory.advice import Advice, advice_for
 from inventory.models import Event, Finding
 
 ACTOR = "alarms"
@@ -36,6 +36,11 @@ class Cause:
     place: str
     findings: list[Finding] = field(default_factory=list)
     hits: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    @property
+    def advice(self) -> Advice:
+        """What it is and what to do about it."""
+        return advice_for(self.code, self.findings[0].evidence)
 
     @property
     def gpus(self) -> int:
@@ -106,7 +111,7 @@ def _causes(news: Sequence[Finding]) -> list[Cause]:
 def _event(cause: Cause) -> tuple[Any, dict[str, Any]]:
     return cause.findings[0].node, {
         "code": cause.code,
-        "what": str(advice_for(cause.code).what),
+        "what": str(cause.advice.what),
         "place": cause.place,
         "gpus": cause.gpus,
         "projects": sorted(cause.hits),
@@ -115,7 +120,7 @@ def _event(cause: Cause) -> tuple[Any, dict[str, Any]]:
 
 
 def _subject(cause: Cause) -> str:
-    count = {"gpus": cause.gpus, "place": cause.place, "what": advice_for(cause.code).what}
+    count = {"gpus": cause.gpus, "place": cause.place, "what": cause.advice.what}
     return ngettext("%(gpus)s GPU, %(place)s: %(what)s", "%(gpus)s GPUs, %(place)s: %(what)s", cause.gpus) % count
 
 
@@ -130,14 +135,14 @@ def _texts(cause: Cause, ops: Iterable[Person], projects: dict[str, Project]) ->
 
 def _for_ops(cause: Cause, projects: dict[str, Project]) -> str:
     held = ", ".join(f"{projects[slug].name if slug in projects else slug} {gpus}" for slug, gpus in cause.hits.items())
-    words = {"evidence": cause.findings[0].evidence, "remedy": advice_for(cause.code).remedy, "held": held}
+    words = {"evidence": cause.findings[0].evidence, "remedy": cause.advice.remedy, "held": held}
     where = _("On %(nodes)s.") % {"nodes": _nodes(cause)}
     return where + " " + _("Evidence: %(evidence)s. Held or promised: %(held)s. What to do: %(remedy)s") % words
 
 
 def _for_lead(cause: Cause, project: Project, gpus: int) -> str:
     words = {
-        "gpus": gpus, "project": project.name, "what": advice_for(cause.code).what, "nodes": _nodes(cause),
+        "gpus": gpus, "project": project.name, "what": cause.advice.what, "nodes": _nodes(cause),
     }  # fmt: skip
     said = ngettext(
         "%(gpus)s GPU of %(project)s does not work: %(what)s (%(nodes)s). Operations see it too and were told.",

@@ -95,12 +95,23 @@ OF_ACCESS: dict[str, Advice] = {
     ),
     "not_ready": Advice(_("not ready to enforce"), _("Do what the evidence says; allot-agent doctor shows the rest.")),
 }
+# Why a node did not answer, as the evidence begins.
+OF_SILENCE: dict[str, Advice] = {
+    "certificate_mismatch": Advice(
+        _("shows another certificate"),
+        _("If the node was made anew, let its agent join again; else find out who answers."),
+    ),
+    "bad_token": Advice(_("does not accept the token"), _("Let its agent join again by a new code.")),
+    "bad_answer": Advice(_("answers what cannot be read"), _("Bring agent and portal to versions that fit.")),
+}
 ADVICE: dict[str, Advice] = OF_SURVEYS | OF_CARDS | OF_NODES | OF_ACCESS
 XID = re.compile(r"xid[ _]?[0-9]+")
 
 
-def advice_for(code: str) -> Advice:
+def advice_for(code: str, evidence: str = "") -> Advice:
     """What the code means and what to do; one that is not known stands for itself."""
+    if code == "silent":
+        return OF_SILENCE.get(evidence.partition(":")[0], ADVICE[code])
     if XID.fullmatch(code):
         return ADVICE["xid"]
     return ADVICE.get(code) or Advice(code.replace("_", " "), LOOK)

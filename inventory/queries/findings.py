@@ -66,7 +66,7 @@ class Trouble:
     @property
     def advice(self) -> Advice:
         """What it is and what to do about it."""
-        return advice_for(self.code)
+        return advice_for(self.code, self.evidence)
 
     @property
     def level(self) -> str:

@@ -110,6 +110,7 @@ def _row(room: ModelCapacity, now: Any) -> dict[str, Any]:
     return {
         "model": room.model,
         "healthy": healthy,
+        "coming": room.coming,
         "parts": parts,
         "reserve": reserve,
         "is_beside": any(part["share"] != part["signed"] or part["emergency"] for part in parts),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from inventory import node_agent
-from inventory.advice import ADVICE, advice_for
+from inventory.advice import ADVICE, OF_SILENCE, advice_for
+from inventory.errors import NodeError
 from inventory.node_agent.probe import faults, keeper, loading
 from inventory.survey import severity
 
@@ -58,9 +59,9 @@ def test_every_code_that_can_be_reported_has_a_sentence():
     assert reported - ADVICE.keys() == set()
 
 
-@pytest.mark.parametrize("code", ADVICE)
+@pytest.mark.parametrize("code", [*ADVICE, *OF_SILENCE])
 def test_it_is_one_short_sentence_in_plain_words(code):
-    what, remedy = map(str, ADVICE[code])
+    what, remedy = map(str, (ADVICE | OF_SILENCE)[code])
 
     assert (what[0].islower() or what.startswith("one UUID"), what[-1].isalpha(), len(what) <= 60) == (True, True, True)
     assert (remedy[-1], len(remedy) <= 110) == (".", True)
@@ -69,3 +70,9 @@ def test_it_is_one_short_sentence_in_plain_words(code):
 def test_xids_share_a_sentence_and_an_unknown_code_stands_for_itself():
     assert advice_for("xid_79") == advice_for("xid") == ADVICE["xid"]
     assert str(advice_for("new_fault").what) == "new fault"
+
+
+def test_why_a_node_is_silent_says_what_to_do():
+    assert advice_for("silent", "bad_token: gpu-1: no") == OF_SILENCE["bad_token"]
+    assert advice_for("silent", "node_unreachable: gpu-1: no answer in time") == ADVICE["silent"]
+    assert OF_SILENCE.keys() <= {error.code for error in NodeError.__subclasses__()}

@@ -156,6 +156,19 @@ class TestArrivals:
 
         assert "late" in ops.get("/arrivals/").content.decode()
 
+    @pytest.mark.parametrize(("login", "address"), [("ceo", "/split/"), ("chief-scientist", "/desk/")])
+    def test_where_gpus_are_counted_it_says_that_they_are_not_there_yet(self, client, lab, login, address):
+        factories.split()
+        factories.fleet(gpus=8)
+        factories.submitted(lab.project, lab.pitcher)
+        day = timezone.localdate() + timedelta(days=30)
+        arrivals.announce_arrival(model=factories.model("H100"), arrives_on=day, gpus=64, by="ops", reason="order 4711")
+        client.force_login(lab.everyone[login])
+
+        page = client.get(address).content.decode()
+
+        assert ("64 H100 come on" in page, "they are not there yet" in page) == (True, True)
+
     @pytest.mark.parametrize("login", OTHERS)
     def test_nobody_but_ops_plans_hardware(self, client, lab, login):
         row = announce()

@@ -37,11 +37,11 @@ class FindingOut(serializers.Serializer):
 
     def get_what(self, row: Finding) -> str:
         """The fault in a few words."""
-        return str(advice_for(row.code).what)
+        return str(advice_for(row.code, row.evidence).what)
 
     def get_remedy(self, row: Finding) -> str:
         """What to do about it."""
-        return str(advice_for(row.code).remedy)
+        return str(advice_for(row.code, row.evidence).remedy)
 
 
 class WindowOut(serializers.Serializer):
