@@ -88,6 +88,14 @@ def test_a_card_that_comes_and_goes_is_told_once_and_again_only_hours_later(lab,
     assert (soon, later) == (0, 1)
 
 
+def test_what_stays_broken_is_not_told_again_however_long(lab, monkeypatch):
+    broken(held(lab.project)[0])
+    alarms.tell_troubles()
+    monkeypatch.setattr(alarms, "AGAIN_AFTER", timedelta(0))
+
+    assert alarms.tell_troubles() == 0
+
+
 def test_later_news_of_a_cause_names_only_what_is_new(lab):
     gpus = held(lab.project)
     broken(gpus[0])

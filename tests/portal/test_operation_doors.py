@@ -48,7 +48,7 @@ def test_who_may_look(client, lab, login):
     for_roles = 200 if login in HOLDERS else 403
     assert statuses == {
         **dict.fromkeys(["reshuffle", "plan", "trail"], for_roles),
-        **dict.fromkeys(["fleet", "table", "tiles", "node", "health", "maintenance", "arrivals"], 200),
+        **dict.fromkeys(["fleet", "table", "tiles", "node", "gpu", "health", "maintenance", "arrivals"], 200),
     }
 
 
