@@ -204,7 +204,7 @@ def test_a_nodes_page_shows_drift_silence_and_age(ops, lab):
     assert "Silent for 14 min (bad_token)." in page
     assert re.findall(r"01:00\.0 active assistant protein-folding drift 50 %", page) != []
     unknown = "\N{EN DASH} "
-    assert re.findall(rf"02:00\.0 unknown unknown nobody {unknown * 4}unknown {unknown.strip()}", page) != []
+    assert re.findall(rf"02:00\.0 unknown unknown nobody {unknown * 3}unknown {unknown.strip()}", page) != []
 
 
 def test_the_panel_beside_the_map_is_a_part_of_the_page(ops, made):

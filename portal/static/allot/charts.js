@@ -6,6 +6,9 @@ const SYNC = "gpu"; // the charts of a span share their cursor
 
 const uPlot = window.uPlot;
 
+// A span that is known between two gaps is a point, since it makes no line.
+const alone = (plot, series) => plot.data[series].flatMap((value, at, all) => (value !== null && (all[at - 1] ?? null) === null && (all[at + 1] ?? null) === null ? [at] : []));
+
 function optionsOf(figure, room, kind) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
@@ -13,7 +16,7 @@ function optionsOf(figure, room, kind) {
   const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
   const isDay = figure.dataset.span === "day";
   const ticks = new Intl.DateTimeFormat(document.documentElement.lang, isDay ? { hour: "2-digit", minute: "2-digit", hour12: false } : { day: "numeric", month: "short" });
-  const line = (label, name, rest = {}) => ({ label, stroke: colour(name), width: 1.5, spanGaps: false, points: { show: false }, ...rest });
+  const line = (label, name, rest = {}) => ({ label, stroke: colour(name), width: 1.5, spanGaps: false, points: { show: () => false, filter: alone, size: 4 }, ...rest });
   const times = { label: words.time, value: (_plot, at) => (at === null ? "–" : new Date(at * 1000).toLocaleString(document.documentElement.lang)) };
   const shown = (unit) => (_plot, value) => (value === null || value === undefined ? "–" : `${Math.round(value)} ${unit}`);
   const series = kind === "power"

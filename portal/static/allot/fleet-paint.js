@@ -7,7 +7,7 @@ const DIM = 0.13; // cards that are filtered out stay as a ghost: the map keeps 
 const FIGURES_FROM = 26; // px of a card from which its use fits into it
 const POWER_FROM = 46; // px from which its power does, too
 const NAMES_FROM = 44; // px of a node from which its name says something
-const NAMES_ROOM = 11; // px above a node that its name needs
+const NAMES_ROOM = 13; // px above a node that its name needs
 const TITLES_FROM = 28; // px of an island
 
 export class Painter {
