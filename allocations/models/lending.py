@@ -22,7 +22,11 @@ class SplitException(models.Model):
         SIGNED = "signed", _("signed")
         WITHDRAWN = "withdrawn", _("withdrawn")
 
-    NEXT = {State.PROPOSED: {State.SIGNED, State.WITHDRAWN}, State.SIGNED: set(), State.WITHDRAWN: set()}
+    NEXT = {
+        State.PROPOSED: {State.SIGNED, State.WITHDRAWN},
+        State.SIGNED: {State.WITHDRAWN},  # with the last signature of its pitch that is taken back
+        State.WITHDRAWN: set(),
+    }
 
     public_id = models.UUIDField(unique=True, default=new_public_id, editable=False)
     division = models.ForeignKey(Division, models.PROTECT, related_name="exceptions", verbose_name=_("division"))

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from allocations.errors import NotAllowed, Stale, WrongState
 from allocations.locks import lock_row, lock_target, one_at_a_time
-from allocations.models import Assignment, Grant, Move, Notice, OutboxMessage, Person, Pitch, SignOff
+from allocations.models import Assignment, Grant, Move, Notice, OutboxMessage, Person, Pitch, SignOff, SplitException
 from allocations.notify import page, unsettle
 from allocations.pitches import answers, revisions, waitlist, writing
 from inventory import trail
@@ -88,6 +88,15 @@ def _withdraw_grant(pitch: Pitch, row: SignOff) -> None:
     grant.ends_at, grant.ended_at, grant.ended_by = grant.starts_at, now, row.person
     grant.save(update_fields=["pitch", "undone_pitch", "ends_at", "ended_at", "ended_by"])
     trail.record("grant.withdrawn", grant, by=row.person, pitch=pitch.public_id, gpus=grant.gpus, sign_off=row.pk)
+    _withdraw_exceptions(pitch, row)
+
+
+def _withdraw_exceptions(pitch: Pitch, row: SignOff) -> None:
+    """What the answer completed above the share is signed no more, and no later grant of the pitch lives by it."""
+    signed = SplitException.State.SIGNED
+    for exception in SplitException.objects.filter(pitch=pitch, state=signed).order_by("pk"):
+        SplitException.objects.advance(exception, SplitException.State.WITHDRAWN, signed_at=None)
+        trail.record("exception.withdrawn", exception, by=row.person, pitch=pitch.public_id, sign_off=row.pk)
 
 
 def _require_unused(grant: Grant) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Case, F, Q, QuerySet, Value, When
-from django.db.models.functions import Least
+from django.db.models import BigIntegerField, Case, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce, Least
 
 from allocations.capacity import Booking, Timeline
 from allocations.models import Grant, GrantChange, GrantSize, Loan, Project, SplitException
@@ -105,7 +105,7 @@ class _Read:
         self.lent: dict[Key, tuple[int, list[Booking]]] = {}
         self.own: dict[Key, list[Booking]] = defaultdict(list)
         shrinks: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
-        grants = []
+        grants, beside = [], []
         for kind, pk, model_id, division_id, project_id, starts_at, ends_at, gpus in _rows(models, at):
             booking = Booking(starts_at, ends_at, gpus)
             if kind in ("grant", "emergency"):
@@ -115,7 +115,9 @@ class _Read:
             elif kind == "loan":
                 self.lent.setdefault((model_id, project_id), (division_id, []))[1].append(booking)
             else:
-                self.exceptions[model_id, division_id].append(booking)
+                beside.append((pk, (model_id, division_id), booking))
+        for pk, of_division, booking in beside:  # signed for a pitch (else pk 0) it shrinks with the pitch's grant
+            self.exceptions[of_division] += pieces(booking, shrinks[pk]) if pk in shrinks else [booking]
         for kind, pk, of_division, of_project, booking in grants:
             parts = pieces(booking, shrinks[pk]) if pk in shrinks else [booking]
             (self.inside if kind == "grant" else self.emergency)[of_division] += parts
@@ -127,9 +129,10 @@ def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
     grants = promised_until(at=at).filter(model__in=models).order_by()
     loans = Loan.objects.filter(state=Loan.State.AGREED, ends_at__gt=at, model__in=models).order_by()
     signed = SplitException.objects.filter(state=SplitException.State.SIGNED, ends_at__gt=at, model__in=models)
-    # One that came with a pitch lasts as long as its grant, and not at all where the last signature was undone.
+    # One that came with a pitch is no more than its grant, and not there where the last signature was undone.
     signed = signed.filter(Q(pitch=None) | Q(pitch__grant__isnull=False))
-    signed_until = Least("ends_at", "pitch__grant__ends_at")
+    signed_until, signed_gpus = Least("ends_at", "pitch__grant__ends_at"), Least("gpus", "pitch__grant__gpus")
+    of_grant = Coalesce("pitch__grant", Value(0), output_field=BigIntegerField())
     shrinks = GrantChange.objects.filter(
         kind=GrantChange.Kind.SHRINK, state=GrantChange.State.APPROVED, grant__ends_at__gt=at,
         grant__model__in=models, grant__gpus__gt=F("gpus"),
@@ -139,7 +142,7 @@ def _rows(models: Collection[GpuModel], at: datetime) -> QuerySet[Any, Any]:
     return grants.values_list(kind, "pk", "model_id", "project__division_id", "project_id", *time).union(
         loans.values_list(Value("loan"), "pk", "model_id", "lender__division_id", "lender_id", *time),
         signed.order_by().values_list(
-            Value("exception"), "pk", "model_id", "division_id", Value(0), "starts_at", signed_until, "gpus"
+            Value("exception"), of_grant, "model_id", "division_id", Value(0), "starts_at", signed_until, signed_gpus
         ),
         shrinks.order_by().values_list(
             Value("shrink"), "grant_id", "grant__model_id", "grant__project__division_id", Value(0),

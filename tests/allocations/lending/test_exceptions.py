@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from allocations import exceptions, grants, pitches, queries
+from allocations import changes, exceptions, grants, pitches, queries
 from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, WrongState
 from allocations.models import Grant, SplitException
 from tests import factories
 from tests.allocations.acts import approve, draft, told
-from tests.allocations.changes.acts import policy
+from tests.allocations.changes.acts import both_sign, policy
 from tests.races import Window, at_once, kinds
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
@@ -155,6 +155,37 @@ class TestWithAPitch:
             queries.capacity_of(factories.model(), at=noon + 2 * DAY).divisions["research"].share.at(noon + 3 * DAY)
             == 60
         )
+
+    def test_it_shrinks_with_its_grant(self, world, noon):
+        """What a smaller grant gives back was signed for that pitch: nobody else is promised it above the share."""
+        self.sign_all(world, self.over(world))
+        for gpus, at in ((16, None), (8, noon + 5 * DAY)):
+            grant = Grant.objects.get()
+            both_sign(
+                world,
+                changes.ask_change(
+                    grant=grant, by=world.chief, gpus=gpus, takes_effect_at=at, reason="The others wait."
+                ),
+            )
+
+        own = queries.capacity_of(factories.model(), at=noon).divisions["research"]
+        assert [own.share.at(noon + days * DAY) for days in (1, 6)] == [76, 68]
+
+    def test_one_whose_last_signature_is_taken_back_is_no_signature_for_the_next(self, world, noon):
+        pitch = self.over(world)
+        self.sign_all(world, pitch)
+        pitches.undo_sign_off(sign_off=pitch.sign_offs.get(role__slug="ceo"), by=world.ceo)
+
+        approve(world, fresh(pitch), world.ceo, "ceo", gpus=70)
+        for by, role in ((world.chief, "chief-scientist"), (world.head, "research-head")):
+            approve(world, fresh(pitch), by, role)
+
+        assert list(SplitException.objects.order_by("pk").values_list("gpus", "state")) == [
+            (20, "withdrawn"),
+            (10, "signed"),
+        ]
+        own = queries.capacity_of(factories.model(), at=noon).divisions["research"]
+        assert (fresh(pitch).state, own.share.at(noon + DAY)) == ("granted", 70)
 
     def test_a_second_one_within_thirty_days_goes_to_all_who_sign_the_split(self, world, noon, time_machine):
         """Where one signs such pitches, two in a row are no way round those who sign the split."""
