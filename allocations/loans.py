@@ -3,6 +3,7 @@
 from datetime import datetime, time, timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -173,14 +174,19 @@ def return_loan(*, loan: Loan, by: Person, reason: str = "") -> Loan:
 
 
 def tend() -> None:
-    """Leads have been reminded of what is due back soon, and what is due has been returned; may run late or twice."""
+    """Leads have been reminded of what is due back soon, and what is over has been returned; may run late or twice."""
     now = timezone.now()
     agreed = Loan.objects.filter(state=State.AGREED)
     soon = agreed.filter(reminded_at=None, ends_at__gt=now, ends_at__lte=now + REMINDED_BEFORE)
     for pk in soon.order_by("pk").values_list("pk", flat=True):
         _remind(pk)
-    for pk in agreed.filter(ends_at__lte=now).order_by("pk").values_list("pk", flat=True):
+    for pk in agreed.filter(_is_over(now)).order_by("pk").values_list("pk", flat=True):
         _return(pk)
+
+
+def _is_over(now: datetime) -> Q:
+    """Its day has come, or what the borrower held it by was ended before: then nobody has it, and it can be lent."""
+    return Q(ends_at__lte=now) | Q(grant__ended_at__isnull=False, grant__ends_at__lte=now)
 
 
 @one_at_a_time
@@ -200,7 +206,8 @@ def _return(pk: int) -> None:
     loan = Loan.objects.get(pk=pk)
     lock_row(loan)
     if loan.state == State.AGREED:
-        _end(loan, ACTOR, now=loan.ends_at, early=False)
+        until = min(loan.ends_at, loan.grant.ends_at) if loan.grant else loan.ends_at
+        _end(loan, ACTOR, now=until, early=False)
 
 
 def _end(loan: Loan, by: Person | str, *, now: datetime, early: bool) -> None:

@@ -68,6 +68,8 @@ def ask_change(
         raise WrongState(_("This grant has ended already."), ends_at=grant.ends_at)
     if gpus is not None:
         _require(1 <= gpus < grant.gpus, "gpus", _("It keeps 1 to %(most)s GPUs.") % {"most": grant.gpus - 1})
+        if queries.loan_of(grant) is not None:  # the lender would go without those that nobody holds
+            raise WrongState(_("These GPUs are on loan: they are given back together, on the page of the loan."))
     if takes_effect_at is not None:
         fits = now <= takes_effect_at < grant.ends_at
         _require(fits, "takes_effect_at", _("Name an instant from now on and before its promised end."))

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from allocations import grants, loans, planner, queries
+from allocations import changes, grants, loans, planner, queries
 from allocations.days import daily_hours
-from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare
+from allocations.errors import BadTerms, NotAllowed, OverCapacity, OverShare, WrongState
 from allocations.models import Deputy, Grant, Loan
 from inventory.models import Event
 from tests import factories
@@ -158,6 +158,21 @@ class TestNeedAndReturn:
             grants.require_room(
                 project=world.project, model=factories.model(), gpus=53, starts_at=noon, ends_at=noon + DAY
             )
+
+    def test_one_whose_grant_is_ended_by_hand_is_returned_and_can_be_lent_again(self, world, lent, noon, time_machine):
+        loan = agreed(world)
+        time_machine.move_to(noon + DAY, tick=False)
+        grants.end_grant(grant=loan.grant, by=world.applied_lead, reason="The run is over.")
+        loans.tend()
+
+        assert (fresh(loan).state, fresh(loan).returned_at) == ("returned", noon + DAY)
+        assert queries.lendable(world.project, factories.model()).at(noon + 2 * DAY) == lent.gpus
+
+    def test_its_grant_is_not_made_smaller(self, world, lent, noon):
+        loan = agreed(world)
+
+        with pytest.raises(WrongState):
+            changes.ask_change(grant=loan.grant, by=world.ceo_apps, gpus=1, reason="One will do.")
 
     def test_both_leads_are_reminded_once_and_it_is_returned_once(self, world, lent, noon, time_machine):
         loan = agreed(world)
