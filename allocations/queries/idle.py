@@ -72,9 +72,13 @@ def _ladder(row: IdlePolicy | IdleRow, of: IdlePolicy | None = None) -> Ladder:
 
 
 def idle_grants() -> list[IdleGrant]:
-    """The grants whose project really holds GPUs that are meant to be its own, with what those do, in three queries."""
+    """The running grants whose project really holds GPUs that are meant to be its own, with what those do.
+
+    What a grant that has ended left behind is ops' to take, and nobody's to keep.
+    """
     rows = (
-        Assignment.objects.filter(during__endswith=None, grant__isnull=False, gpu__lost_at=None, gpu__retired_at=None)
+        Assignment.objects.filter(during__endswith=None, gpu__lost_at=None, gpu__retired_at=None)
+        .filter(grant__ends_at__gt=timezone.now())
         .filter(gpu__activity__holder=F("project__slug"))
         .select_related("gpu__node", "gpu__activity")
         .order_by("grant_id", "gpu__node__name", "gpu__pci_bus_id", "gpu_id")

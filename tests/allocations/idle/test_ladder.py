@@ -255,6 +255,18 @@ def test_a_tick_asks_the_database_as_often_for_many_idle_grants_as_for_one(
         idle.tend()
 
 
+def test_nobody_is_asked_about_what_an_ended_grant_left_behind(lab, later, now):
+    grant, units = held(lab.project)
+    judge(units, "held_idle", holder=lab.project.slug)
+    later(60)
+
+    type(grant).objects.update(ends_at=now + 61 * MINUTE)
+    later(62)
+    later(600)
+
+    assert cases() == [("ended", 2, "gone")]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_clocks_at_once_ask_once(lab, monkeypatch):
     _grant, units = held(lab.project)
