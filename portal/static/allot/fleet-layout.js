@@ -15,8 +15,8 @@ function spacing(size) {
   const gap = size >= 6 ? 2 : size >= 4 ? 1 : 0;
   const near = size >= 6;
   return {
-    step: size + gap, gap, nodeGap: near ? 6 : size >= 4 ? 3 : 1, blockGap: near ? 18 : 8, siteGap: near ? 22 : 12,
-    title: near ? 18 : 14, name: size >= NAMES_FROM ? NAME : 0,
+    step: size + gap, gap, nodeGap: near ? 6 : size >= 4 ? 3 : 1, blockGap: near ? 18 : 6, siteGap: near ? 22 : 12,
+    title: near ? 18 : 4, siteTitle: near ? 20 : 16, leastWidth: near ? LEAST_TITLE : 0, name: size >= NAMES_FROM ? NAME : 0,
   };
 }
 
@@ -52,7 +52,7 @@ function measure(block, space, width) {
 function place(block, box, space, left, top, plan) {
   const { step, nodeGap, name, title } = space;
   const island = plan.islands.length;
-  plan.islands.push({ name: block.name, model: block.model, nodes: block.nodes.map((node) => node.index), site: plan.sites.length, x: left, y: top, width: Math.max(box.width, LEAST_TITLE), height: box.height });
+  plan.islands.push({ name: block.name, model: block.model, nodes: block.nodes.map((node) => node.index), site: plan.sites.length, x: left, y: top, width: Math.max(box.width, space.leastWidth), height: box.height });
   block.nodes.forEach((node, order) => {
     const x = left + (order % box.across) * box.nodeWidth;
     const y = top + title + Math.floor(order / box.across) * box.nodeHeight;
@@ -67,7 +67,7 @@ function place(block, box, space, left, top, plan) {
 // Blocks on shelves from left to right, sites below one another. `x` and `y` of every card; boxes of nodes, islands, sites.
 export function layOut(sites, count, size, width) {
   const space = spacing(size);
-  const plan = { step: space.step, gap: space.gap, nameRoom: space.nodeGap + space.name, x: new Float32Array(count), y: new Float32Array(count), nodes: [], islands: [], sites: [], width };
+  const plan = { step: space.step, gap: space.gap, nameRoom: space.nodeGap + space.name, titleRoom: space.title, x: new Float32Array(count), y: new Float32Array(count), nodes: [], islands: [], sites: [], width };
   const hasSites = sites.length > 1;
   let top = 0;
   for (const site of sites) {
@@ -75,10 +75,10 @@ export function layOut(sites, count, size, width) {
     const first = plan.islands.length;
     let left = 0;
     let shelf = 0;
-    if (hasSites) top += space.title + 2;
+    if (hasSites) top += space.siteTitle;
     for (const block of site.blocks) {
       const box = measure(block, space, width);
-      const taken = Math.max(box.width, LEAST_TITLE);
+      const taken = Math.max(box.width, space.leastWidth);
       if (left && left + taken > width) {
         left = 0;
         top += shelf + space.blockGap;

@@ -8,6 +8,7 @@ const FIGURES_FROM = 26; // px of a card from which its use fits into it
 const POWER_FROM = 46; // px from which its power does, too
 const NAMES_FROM = 44; // px of a node from which its name says something
 const NAMES_ROOM = 13; // px above a node that its name needs
+const TITLE_ROOM = 11; // px above an island that its title needs
 const TITLES_FROM = 28; // px of an island
 
 export class Painter {
@@ -151,6 +152,7 @@ export class Painter {
       if (most >= TITLES_FROM) this.write(text, left, (box.y - y) * k + 11, most, font, colour);
     };
     if (plan.sites.length > 1) for (const site of plan.sites) titled(site, site.name || scene.words.no_site, `600 12px ${this.palette.font}`, this.palette.ink);
+    if (plan.titleRoom * k < TITLE_ROOM) return; // from afar the pointer and the keys say an island's name
     for (const island of islands) titled(island, scene.titleOf(island), `11px ${this.palette.font}`);
   }
 
