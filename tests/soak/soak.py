@@ -67,8 +67,8 @@ class Soak:
             assert seen, "no agent was silent for long enough"
         with self.report.step(f"at least {KNOWN_LEAST:.0%} of the time is known"):
             readings, busy_s, idle_s, unknown_s = checks.sums()
-            # The last span is not over yet; nobody can know its end.
-            ahead_s = (end - timezone.now()).total_seconds() * self.agents * truth.GPUS
+            # The last span is not over yet; nobody can know more of its end than the newest reading is believed for.
+            ahead_s = ((end - timezone.now()).total_seconds() - stale_after_s()) * self.agents * truth.GPUS
             known = (busy_s + idle_s) / (busy_s + idle_s + unknown_s - max(ahead_s, 0))
             print(f"soak: readings={readings} known={known:.1%} silences={seen} of {len(self.blows.silences)}")
             assert known >= KNOWN_LEAST
