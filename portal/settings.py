@@ -145,7 +145,7 @@ STATICFILES_DIRS = [
 EMAIL_CONFIG = env.email_url("ALLOT_EMAIL_URL", default="consolemail://")
 vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("ALLOT_MAIL_FROM", default="allot@localhost")
-PORTAL_URL = env.str("ALLOT_URL", default=f"http://127.0.0.1:{env.int('ALLOT_PORT', default=8000)}")
+PORTAL_URL = env.str("ALLOT_URL", default=f"http://127.0.0.1:{env.str('ALLOT_PORT', default='') or '8000'}")
 
 UNDO_S = env.int("ALLOT_UNDO_S", default=10)  # how long an answer can be undone; until then nobody hears of it
 ANSWER_WORKING_DAYS = env.int("ALLOT_ANSWER_WORKING_DAYS", default=3)  # for the pitcher's answer to a counter-offer
