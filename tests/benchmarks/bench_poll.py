@@ -12,6 +12,7 @@ judging and rolling up the same GPUs.
 # ruff: noqa: E402 - the services must run before settings are read
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from django.utils import timezone
 from inventory.models import GpuModel, Node, Survey
 from inventory.survey import slices_in_turn
 from portal.celery import app
+from portal.services.tether import tethered
 from tests.benchmarks.poll_agents import MODEL, Agent, agents, allow_open_files
 from tests.benchmarks.poll_judging import judge_and_roll_up
 from tests.benchmarks.poll_storing import database_bytes, storing
@@ -147,7 +149,7 @@ def wait(condition) -> None:
 @contextmanager
 def child(*command: str):
     with LOG.open("a") as log:
-        process = subprocess.Popen(command, cwd=CHECKOUT, stdout=log, stderr=log)
+        process = subprocess.Popen(tethered(command, death_signal=signal.SIGTERM), cwd=CHECKOUT, stdout=log, stderr=log)
     try:
         yield process
     finally:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inventory.simulator import Control, certificate_in
+from portal.services.tether import tethered
 
 # One process answers some 1,500 nodes a second of CPU; with four files a node it stays far below 20,000 open ones.
 NODES_PER_PROCESS = 1_250
@@ -54,7 +56,8 @@ def _fleet(numbers: range, gpus: int, state: Path) -> Iterator[tuple[Path, Contr
     ]
     listed.write_text(json.dumps(specs))
     process = subprocess.Popen(
-        [sys.executable, "-m", "inventory.simulator", str(listed), str(state)],
+        # A bench that is killed must not leave thousands of ports taken.
+        tethered([sys.executable, "-m", "inventory.simulator", str(listed), str(state)], death_signal=signal.SIGKILL),
         env=os.environ | {"SIMULATOR_CONTROL_TOKEN": CONTROL_TOKEN},
         stderr=subprocess.PIPE,
         text=True,
