@@ -8,6 +8,8 @@ from allocations.models.grants import Grant
 from allocations.models.people import Division, Person, Project
 from allocations.models.states import StateQuerySet, new_public_id
 
+LONGEST_WHY = 300  # letters of why a phase is quiet: a line of a list
+
 
 class IdlePolicy(models.Model):
     """After how long idle GPUs are asked about; of a project, else of its division, else of the lab. By admins.
@@ -119,7 +121,7 @@ class IdlePhase(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, related_name="idle_phases")
     starts_at = models.DateTimeField(_("from"))
     ends_at = models.DateTimeField(_("until"))
-    reason = models.CharField(_("why"), max_length=300)
+    reason = models.CharField(_("why"), max_length=LONGEST_WHY)
     declared_by = models.ForeignKey(Person, models.PROTECT, related_name="+")
     declared_at = models.DateTimeField(_("declared at"))
 

@@ -24,12 +24,14 @@ def day_field(label: object, *, required: bool = True, help_text: object = "") -
     return forms.DateField(label=label, required=required, help_text=help_text, widget=DayInput(), validators=reachable)
 
 
-def text_field(label: object, *, required: bool = True, rows: int = 3, help_text: object = "") -> forms.CharField:
-    """Some sentences."""
+def text_field(
+    label: object, *, required: bool = True, rows: int = 3, help_text: object = "", most: int = LONGEST_REASON
+) -> forms.CharField:
+    """Some sentences, of `most` letters in all."""
     return forms.CharField(
         label=label,
         required=required,
-        max_length=LONGEST_REASON,
+        max_length=most,
         help_text=help_text,
         widget=forms.Textarea(attrs={"rows": rows}),
     )

@@ -3,7 +3,8 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from portal.forms.fields import day_field, reason_field
+from allocations.models.idle import LONGEST_WHY
+from portal.forms.fields import day_field, reason_field, text_field
 
 
 class KeepForm(forms.Form):
@@ -18,4 +19,6 @@ class PhaseForm(forms.Form):
 
     starts_on = day_field(_("First day"))
     ends_on = day_field(_("Last day"))
-    reason = reason_field(help_text=_("A demo that waits for its hour, a checkpoint that takes days."))
+    reason = text_field(
+        _("Why"), help_text=_("A demo that waits for its hour, a checkpoint that takes days."), most=LONGEST_WHY
+    )

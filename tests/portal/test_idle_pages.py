@@ -103,6 +103,17 @@ def test_gpus_that_do_next_to_nothing_are_evidence_for_ops_alone(client, lab, ca
     assert seen == {"ops": True, "lead": False, "ceo": False}
 
 
+def test_a_reason_longer_than_a_line_is_said_shorter_and_stays_typed(client, lab):
+    today = timezone.localdate().isoformat()
+    client.force_login(lab.lead)
+
+    typed = {"starts_on": today, "ends_on": today, "reason": "w" * 301}
+    answer = client.post(reverse("idle_phase_declare", args=[lab.project.slug]), typed)
+
+    assert (answer.status_code, IdlePhase.objects.count()) == (422, 0)
+    assert "w" * 301 in answer.content.decode()
+
+
 def test_a_quiet_phase_is_said_and_ended(client, lab):
     client.force_login(lab.lead)
     today = timezone.localdate().isoformat()

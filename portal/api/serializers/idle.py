@@ -3,9 +3,8 @@
 from rest_framework import serializers
 
 from allocations.models import IdleCase, Project
+from allocations.models.idle import LONGEST_WHY
 from portal.api.serializers.signed import LONGEST_TEXT
-
-LONGEST_WHY = 300  # the column's width
 
 
 class EvidenceOut(serializers.Serializer):
