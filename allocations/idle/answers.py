@@ -47,7 +47,10 @@ def keep(*, case: IdleCase, by: Person, reason: str, until: datetime) -> IdleCas
 
 @one_at_a_time
 def declare_phase(*, project: Project, by: Person, starts_at: datetime, ends_at: datetime, reason: str) -> IdlePhase:
-    """The project's GPUs may be idle in that time without a question. Raises NotAllowed, BadTerms."""
+    """The project's GPUs may be idle in that time without a question. Said again it is said once.
+
+    Locks the project. Raises NotAllowed, BadTerms.
+    """
     rules.require(by, "declare_idle_phase", project)
     if not reason.strip():
         raise BadTerms(_("Say why: ops read it before they look elsewhere."), field="reason")
@@ -55,10 +58,12 @@ def declare_phase(*, project: Project, by: Person, starts_at: datetime, ends_at:
         raise BadTerms(_("It ends after it began, and in the future."), field="ends_at")
     if ends_at - starts_at > KEPT_MOST:
         raise BadTerms(_("A quiet phase has at most %(days)s days.") % {"days": KEPT_MOST.days}, field="ends_at")
-    phase = IdlePhase.objects.create(
-        project=project, starts_at=starts_at, ends_at=ends_at, reason=reason.strip(), declared_by=by,
-        declared_at=timezone.now(),
-    )  # fmt: skip
+    lock_row(project)
+    said = {"starts_at": starts_at, "ends_at": ends_at, "reason": reason.strip()}
+    same = IdlePhase.objects.filter(project=project, **said).first()
+    if same:
+        return same
+    phase = IdlePhase.objects.create(project=project, declared_by=by, declared_at=timezone.now(), **said)
     trail.record(
         "idle.phase_declared", phase, by=by, reason=reason, project=project.slug, starts_at=starts_at, ends_at=ends_at
     )

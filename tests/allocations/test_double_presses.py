@@ -6,8 +6,8 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from allocations import grants, outbox, pitches, projects, splits, turns
-from allocations.models import Membership, ProjectTerms, RoleHolder, Split
+from allocations import grants, idle, outbox, pitches, projects, splits, turns
+from allocations.models import IdlePhase, Membership, ProjectTerms, RoleHolder, Split
 from allocations.outbox.mail import Mail
 from allocations.pitches import common
 from inventory.models import Event
@@ -35,6 +35,19 @@ class TestPressedTwiceAtOnce:
 
         assert kinds(outcomes) == ["Pitch", "Stale"]
         assert told("pitch.submitted") == ["chief-scientist", "research-head"]
+
+    def test_a_quiet_phase(self, world, monkeypatch):
+        now = timezone.now()
+        said = {"starts_at": now, "ends_at": now + timedelta(days=1), "reason": "A demo waits for its hour."}
+        monkeypatch.setattr(idle.answers, "lock_row", Window().before(idle.answers.lock_row))
+        monkeypatch.setattr(IdlePhase.objects, "create", Window().before(IdlePhase.objects.create))
+
+        outcomes = at_once(
+            *(lambda: idle.declare_phase(project=fresh(world.project), by=world.lead, **said) for _ in range(2))
+        )
+
+        assert [*outcomes, *IdlePhase.objects.all()] == [IdlePhase.objects.get()] * 3
+        assert Event.objects.filter(verb="idle.phase_declared").count() == 1
 
     def test_end_of_a_grant(self, world, monkeypatch):
         grant = factories.grant(world.project)
