@@ -263,7 +263,7 @@ def test_use_that_nobody_knows_is_told_as_unknown_and_never_as_idle(client, lab)
 
     def told() -> list[str]:
         page = client.get("/projects/").content.decode()
-        return re.findall(r'<td class="num"><div>([^<]*)</div></td>', page)
+        return re.findall(r'<td class="num"[^>]*><div>([^<]*)</div></td>', page)
 
     before = told()
     factories.reading(gpus[0], lab.project.slug, util_pct=None)
