@@ -112,7 +112,7 @@ def sign_loan(*, loan: Loan, by: Person, role: Role | None = None) -> Loan:
     nothing. Raises NotAllowed, WrongState, Stale, OverCapacity.
     """
     rules.require(by, "sign_loan", loan)
-    given = turns.sign(loan, by=by, role=role, barred=queries.barred_from_loan(loan))
+    given = turns.sign(loan, by=by, role=role, barred=lambda: queries.barred_from_loan(loan))
     if given is None:
         return loan
     holds = given.is_last and _settle(loan, by)

@@ -1,6 +1,6 @@
 """Whose turn it is to sign, and for whom: roles held and roles stood in for, each person counting once."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -135,10 +135,11 @@ def require_mandate(
     return free[0]
 
 
-def sign(row: Signed, *, by: Person, role: Role | None, barred: Collection[int] = ()) -> Given | None:
+def sign(row: Signed, *, by: Person, role: Role | None, barred: Callable[[], Collection[int]] = tuple) -> Given | None:
     """`by` has signed for `role` (by default one held and not signed for); None where it repeats an own signature.
 
-    The row is locked from here on. `barred` as for `require_mandate`. Raises NotAllowed, WrongState, Stale.
+    The row is locked from here on. `barred` as for `require_mandate`, asked for under the lock.
+    Raises NotAllowed, WrongState, Stale.
     """
     seen = row.state
     lock_row(row)
@@ -148,7 +149,7 @@ def sign(row: Signed, *, by: Person, role: Role | None, barred: Collection[int] 
     if own and role in (None, own):
         return None
     require_waits(row, seen)
-    mandate = require_mandate(by, role, needed, given, barred=barred)
+    mandate = require_mandate(by, role, needed, given, barred=barred())
     row.signatures.create(role=mandate.role, person=by, deputy_for=mandate.deputy_for, at=timezone.now())
     signed = {*(each.role for each in given), mandate.role}
     return Given(mandate, signed >= set(needed), {by, *(each.person for each in given)})

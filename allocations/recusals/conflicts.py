@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from allocations import queries, rules
 from allocations.errors import BadTerms, WrongState
 from allocations.locks import lock_row, one_at_a_time
-from allocations.models import ConflictOfInterest, GrantChange, Person, Pitch, Project, Role
+from allocations.models import ConflictOfInterest, GrantChange, Loan, Person, Pitch, Project, Role
 from allocations.notify import page, tell
 from allocations.recusals.held import alarm_if_held
 from inventory import trail
@@ -89,6 +90,7 @@ def _lock_waiting(project: Project) -> list[Waiting]:
     for rows in (
         Pitch.objects.filter(project=project, state__in=Pitch.SIGNABLE),
         GrantChange.objects.filter(grant__project=project, state=GrantChange.State.ASKED),
+        Loan.objects.filter(Q(lender=project) | Q(borrower=project), state=Loan.State.PROPOSED),
     ):
         list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)).values_list("pk"))
     return _waiting(project)

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 from django.utils import timezone
 
-from allocations import loans, queries
+from allocations import loans, queries, recusals, turns
 from allocations.errors import BadTerms, NobodyToSign, NotAllowed, OverCapacity, Stale, WrongState
 from allocations.models import Deputy, Grant, Loan, LoanSignature, RoleHolder
 from inventory.models import Event
@@ -292,3 +292,17 @@ class TestAtOnce:
             (["Loan", "Loan"], ["loan.proposed", "loan.agreed", "loan.withdrawn"]),
             (["Loan", "Stale"], ["loan.proposed", "loan.withdrawn"]),
         )
+
+
+@pytest.mark.django_db
+def test_a_conflict_declared_while_a_signature_waits_for_its_turn_bars_it(world, renewal, monkeypatch):
+    lock_row = turns.lock_row
+
+    def lock_after_a_conflict(row):
+        recusals.declare_conflict(person=world.ceo, project=world.project, by=world.ceo, reason="My brother leads it.")
+        lock_row(row)
+
+    monkeypatch.setattr(turns, "lock_row", lock_after_a_conflict)
+
+    with pytest.raises(NotAllowed):
+        press(world, renewal, "ceo")
