@@ -5,11 +5,13 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from allocations.models import (
+    ChangeSignOff,
     Division,
     Grant,
     GrantChange,
@@ -133,15 +135,28 @@ def newest_scenario(public_id: UUID) -> Scenario | None:
 def promised_grants(division: Division, model: GpuModel, *, start: datetime, end: datetime) -> QuerySet[Grant]:
     """The grants that promise something of that budget in [start, end), the largest first.
 
-    Annotated `asked_kind` and `asked_gpus` of a smaller grant or an end that waits for signatures.
+    Annotated `asked_kind` and `asked_gpus` of a smaller grant or an end that waits for signatures, and `asked_roles`:
+    the names of the roles that it waits for.
     """
     grants = Grant.objects.filter(model=model, project__division=division, starts_at__lt=end, ends_at__gt=start)
     waits = GrantChange.objects.filter(
         grant=OuterRef("pk"), state=GrantChange.State.ASKED, kind__in=GrantChange.LEAD_IS_HEARD
     )
     first = waits.order_by("pk")[:1]
-    grants = grants.annotate(asked_kind=Subquery(first.values("kind")), asked_gpus=Subquery(first.values("gpus")))
+    grants = grants.annotate(
+        asked_kind=Subquery(first.values("kind")),
+        asked_gpus=Subquery(first.values("gpus")),
+        asked_roles=ArraySubquery(_roles_waited_for().values("name")),
+    )
     return grants.select_related("project").order_by("-gpus", "pk")
+
+
+def _roles_waited_for() -> QuerySet[Role]:
+    """The roles that have not signed what is asked for about a grant."""
+    asked = {"state": GrantChange.State.ASKED, "kind__in": GrantChange.LEAD_IS_HEARD}
+    waits = GrantChange.objects.filter(**asked, grant=OuterRef(OuterRef("pk")), roles=OuterRef("pk"))
+    signed = ChangeSignOff.objects.filter(change=OuterRef("pk"), role=OuterRef(OuterRef("pk")))
+    return Role.objects.filter(Exists(waits.filter(~Exists(signed)))).order_by("name")
 
 
 def past_asks(projects: set[int]) -> dict[int, Past]:

@@ -1,5 +1,7 @@
 """What people decide about a grant: an early end, a longer time, fewer GPUs, a signature, what came of it."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -25,17 +27,35 @@ class ExtensionForm(forms.Form):
 
 
 class ChangeForm(forms.Form):
-    """How many GPUs the grant keeps (empty: none), from which day, and why."""
+    """Whether the grant keeps fewer GPUs or ends, from which day, and why; an end leaves `gpus` None."""
 
+    kind = forms.ChoiceField(
+        label=_("The grant"),
+        choices=[
+            (GrantChange.Kind.SHRINK.value, _("keeps fewer GPUs")),
+            (GrantChange.Kind.END.value, _("ends")),
+        ],
+        widget=forms.RadioSelect,
+    )
     gpus = forms.IntegerField(
         label=_("GPUs that it keeps"),
         required=False,
         min_value=1,
         max_value=MOST_GPUS,
-        help_text=_("Empty: the grant ends."),
+        help_text=_("If it keeps fewer; an end keeps none."),
     )
     takes_effect_on = day_field(_("From the day"), required=False, help_text=_("Empty: with the last signature."))
     reason = reason_field(help_text=_("The lead is told and can answer; those who sign read both."))
+
+    def clean(self) -> dict[str, Any]:
+        """A number forgotten is no end."""
+        said = self.cleaned_data
+        if said.get("kind") == GrantChange.Kind.END:
+            self.errors.pop("gpus", None)
+            said["gpus"] = None
+        elif said.get("gpus") is None and "gpus" not in self.errors:
+            self.add_error("gpus", _("Type how many GPUs it keeps."))
+        return said
 
 
 class SignChangeForm(forms.Form):

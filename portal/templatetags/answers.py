@@ -11,7 +11,7 @@ register = template.Library()
 def final_after() -> str:
     """How long an answer can be taken back; then it is final."""
     return ngettext(
-        "You can undo for %(n)s second; then it is final and those concerned are told.",
-        "You can undo for %(n)s seconds; then it is final and those concerned are told.",
+        "You can undo an answer to a pitch for %(n)s second; then it is final and those concerned are told.",
+        "You can undo an answer to a pitch for %(n)s seconds; then it is final and those concerned are told.",
         settings.UNDO_S,
     ) % {"n": settings.UNDO_S}

@@ -35,8 +35,7 @@ def desk_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     row = _grant(request, public_id)
     rules.require(request.user, "ask_change", row)
     if request.method != "POST":
-        keeps = {"gpus": request.GET.get(f"keeps-{public_id}", "")}
-        return _panel(request, row, change_form=ChangeForm(prefix="change", initial=keeps))
+        return _panel(request, row, change_form=_change_form(row, keeps=request.GET.get(f"keeps-{public_id}", "")))
 
     def decide(said: dict[str, Any]) -> str:
         day = said["takes_effect_on"]
@@ -107,7 +106,7 @@ def _panel(request: HttpRequest, row: Grant, *, status: int = 200, **typed: Any)
         "to_end": _names(decisions.signers_needed(row, keeps=False)),
         "back": _back(row),
         "is_part": request.htmx,  # type: ignore[attr-defined]
-        "change_form": ChangeForm(prefix="change"),
+        "change_form": _change_form(row),
         **typed,
     }
     part = "#panel" if context["is_part"] else ""
@@ -116,6 +115,12 @@ def _panel(request: HttpRequest, row: Grant, *, status: int = 200, **typed: Any)
         response.headers["HX-Retarget"], response.headers["HX-Reswap"] = "#desk-change", "innerHTML show:top"
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _change_form(row: Grant, *, keeps: str = "") -> ChangeForm:
+    """Filled in as it was weighed at the desk; else with what the grant has, and nothing chosen."""
+    weighed = {"kind": GrantChange.Kind.SHRINK, "gpus": keeps}
+    return ChangeForm(prefix="change", initial=weighed if keeps else {"gpus": row.gpus})
 
 
 def _grant(request: HttpRequest, public_id: UUID) -> Grant:

@@ -96,7 +96,7 @@ def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
         "may_end": not is_over and row.ended_at is None and rules.can(person, "end_grant", row),
         "form": EndGrantForm(),
         "extension_form": ExtensionForm(prefix="extend"),
-        "change_form": ChangeForm(prefix="change"),
+        "change_form": ChangeForm(prefix="change", initial={"gpus": row.gpus}),
         "result_form": ResultForm(prefix="result"),
         **typed,
     }

@@ -113,7 +113,7 @@ def pitch_sign(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
     def answer() -> str:
         given.extend(_sign(request, row, form))
-        return _told(row, form.cleaned_data["answer"])
+        return "" if given else _("You stepped aside: %(pitch)s. The others have been told.") % {"pitch": row.title}
 
     status = refused(request, form, answer)
     if status is None:
@@ -156,25 +156,6 @@ def _require_other_terms(row: Pitch, form: SignOffForm) -> None:
         raise BadTerms(message % words, field="gpus")
 
 
-def _told(row: Pitch, answer: str) -> str:
-    words = {"pitch": row.title, "rank": row.waitlist_rank, "gpus": row.terms.gpus, "model": row.terms.model.name}
-    if answer == SignOffForm.RECUSE:
-        return _("You stepped aside: %(pitch)s. The others have been told.") % words
-    told = {
-        Pitch.State.DECLINED: _("Declined: %(pitch)s."),
-        Pitch.State.GRANTED: _("Granted: %(pitch)s. It is now a need until GPUs are assigned."),
-        Pitch.State.CHANGES: _("Asked for changes: %(pitch)s. It comes back when it is submitted again."),
-        Pitch.State.OFFERED: _("Offered: %(pitch)s. The pitcher accepts or declines these terms."),
-    }
-    if row.state in told:
-        return told[Pitch.State(row.state)] % words
-    if answer == SignOffForm.WAITLIST:
-        return _("On the waitlist at rank %(rank)s: %(pitch)s.") % words
-    if answer == SignOffForm.LESS:
-        return _("Signed for %(gpus)s %(model)s: %(pitch)s. The others sign these terms too.") % words
-    return _("Signed: %(pitch)s. It waits for the other signatures.") % words
-
-
 def _warn_of_misfit(request: HttpRequest, row: Pitch) -> None:
     """New terms that wait for others and do not fit: whoever put them on the table hears it now, not the last."""
     if row.state == Pitch.State.SUBMITTED and not (outlook := outlook_of_pitch(row)).fits:
@@ -203,4 +184,4 @@ def _undoable(request: HttpRequest) -> SignOff | None:
         return None
     since = timezone.now() - timedelta(seconds=settings.UNDO_S)
     own = SignOff.objects.filter(person=request.user, at__gt=since)
-    return own.select_related("pitch").filter(pk=min(int(named), LARGEST_KEY)).first()
+    return own.select_related("pitch__model", "pitch__offered_model").filter(pk=min(int(named), LARGEST_KEY)).first()

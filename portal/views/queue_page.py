@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext as _
 
 from allocations import queries
 from allocations.models import Pitch, SignOff
@@ -87,15 +88,39 @@ def _undo_of(signed: SignOff | None) -> dict[str, Any] | None:
     if signed is None:
         return None
     left_s = settings.UNDO_S - (timezone.now() - signed.at).total_seconds()
-    return {"sign_off": signed, "left_s": ceil(left_s)} if left_s > 0 else None
+    return {"sign_off": signed, "left_s": ceil(left_s), "told": _told(signed)} if left_s > 0 else None
+
+
+def _told(signed: SignOff) -> str:
+    """What the answer did; that nobody knows yet is said beside it."""
+    row = signed.pitch
+    words = {"pitch": row.title, "rank": row.waitlist_rank, "gpus": row.terms.gpus, "model": row.terms.model.name}
+    if signed.verdict == SignOff.Verdict.WAITLIST:
+        return _("On the waitlist at rank %(rank)s: %(pitch)s.") % words
+    told = {
+        Pitch.State.DECLINED: _("Declined: %(pitch)s."),
+        Pitch.State.GRANTED: _("Granted: %(gpus)s %(model)s for %(pitch)s."),
+        Pitch.State.CHANGES: _("Asked for changes: %(pitch)s. It comes back when it is submitted again."),
+        Pitch.State.OFFERED: _("Offered: %(pitch)s. The pitcher accepts or declines these terms."),
+    }
+    waits = _("Signed for %(gpus)s %(model)s: %(pitch)s. It waits for the other signatures.")
+    return told.get(Pitch.State(row.state), waits) % words
+
+
+def _cannot_be_granted(row: Pitch, *, fits: bool) -> bool:
+    """The next signature is the last one, and the terms on the table would be refused with it."""
+    is_let_through = row.is_over_share and row.terms.model == row.model  # those who sign above the share have said so
+    return not fits and not is_let_through and len(queries.unsigned_roles(row)) == 1
 
 
 def _facts(request: HttpRequest, row: Pitch) -> dict[str, Any]:
     """What an executive needs for one pitch; why the ask does not fit, where it does not."""
+    outlook = outlook_of_pitch(row)
     return {
         "mandates": queries.mandates_to_sign(row, request.user),
         "story": story_of(row, grant=None),
-        "outlook": outlook_of_pitch(row),
+        "outlook": outlook,
+        "cannot_be_granted": _cannot_be_granted(row, fits=outlook.fits),
         "earlier": earlier_of(row, request.user),
         "revised": revised_of(row),
         "choices": SimpleLazyObject(lambda: other_models(row)),

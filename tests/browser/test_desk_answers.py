@@ -176,7 +176,7 @@ def test_five_are_decided_in_one_act_and_taken_back_and_nobody_has_heard(visit, 
         page.keyboard.press("w")
         page.keyboard.press("Enter")
         expect(page.locator(".desk-foot")).to_contain_text(
-            "You can undo for 60 seconds; then it is final and those concerned are told."
+            "You can undo an answer to a pitch for 60 seconds; then it is final and those concerned are told."
         )
         _decide(page)
         expect(page.locator(".desk-outcome")).to_have_count(5)

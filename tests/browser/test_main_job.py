@@ -68,7 +68,7 @@ def sign(page: Page, told: str) -> None:
     page.goto("/queue/")
     expect(page.locator("#item-title")).to_have_text(TITLE)
     page.keyboard.press("a")
-    expect(page.locator(".toast-line")).to_contain_text(told)
+    expect(page.locator(".undo")).to_contain_text(told)
 
 
 def plan_and_commit(page: Page) -> None:
@@ -108,7 +108,7 @@ def test_the_whole_job_from_the_pitch_to_gpus_that_a_reading_proves(visit, lab, 
         sign(session.page, "It waits for the other signatures.")
     with visit() as session:
         log_in(session.page, "chief-scientist")
-        sign(session.page, "It is now a need until GPUs are assigned.")
+        sign(session.page, "Granted: 16 H100 for ")
     with visit(lab.pitcher) as pitcher, visit() as ops:
         promised = stands(pitcher.page, address)
         log_in(ops.page, "ops")

@@ -7,6 +7,26 @@ from allocations.models import Pitch, SignOff
 from tests import factories
 from tests.browser import world
 
+TITLES = ["Longer chains", "Second in line"]
+TWICE = ".answers [data-key=a]"
+# The same place, or the same key, again: at once when htmx says that the next pitch is there.
+SECOND = {
+    "tap": """(button) => {
+        const { x, y, width, height } = document.querySelector(button).getBoundingClientRect();
+        document.addEventListener("htmx:afterSettle", (event) => {
+            if (event.target.id !== "queue" || "tapped" in window) return;
+            const hit = document.elementFromPoint(x + width / 2, y + height / 2).closest("button");
+            window.tapped = hit === document.querySelector(button);
+            hit.click();
+        });
+    }""",
+    "key": """(button) => document.addEventListener("htmx:afterSettle", (event) => {
+        if (event.target.id !== "queue" || "tapped" in window) return;
+        window.tapped = document.querySelector(button) !== null;
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+    })""",
+}
+
 
 @pytest.fixture
 def rows(server, lab):
@@ -23,7 +43,8 @@ def test_the_queue_is_answered_by_keys(visit, lab, rows):
 
         rows.waiting.refresh_from_db()
         assert rows.waiting.state == "declined"
-        assert session.page.locator(".toast-line").inner_text() == "Declined: Longer chains."
+        assert session.page.locator(".undo > span").inner_text() == "Declined: Longer chains. Nobody is told yet."
+        assert session.page.locator(".toast-line").count() == 0
         assert session.complaints == []
 
 
@@ -48,12 +69,33 @@ def test_a_key_held_down_decides_once(visit, lab, rows):
     with visit(lab.chief) as session:
         session.page.goto(f"/queue/{Pitch.objects.get(title='Second in line').public_id}/")
         session.page.keyboard.down("a")
-        session.page.wait_for_selector(".toast-line")
+        session.page.wait_for_selector(".undo")
         for _repeat in range(5):
             session.page.keyboard.down("a")
         session.page.wait_for_timeout(500)
 
         assert SignOff.objects.filter(person=lab.chief, pitch__state=Pitch.State.SUBMITTED).count() == 1
+
+
+@pytest.mark.parametrize("again", ["tap", "key"])
+def test_a_double_tap_signs_one_pitch_and_leaves_the_next_alone(visit, lab, rows, again):
+    """The second one comes the moment the next pitch is in place, where Approve was."""
+    factories.submitted(lab.project, lab.pitcher, title="Second in line", gpus=4)
+    with visit(lab.chief, phone=True) as session:
+        session.page.goto("/queue/")
+        session.page.evaluate(SECOND[again], TWICE)
+        session.page.click(TWICE)
+        expect(session.page.locator("#item-title")).to_have_text("Second in line")
+        expect(session.page.locator(".answers.is-resting")).to_have_count(0)
+        session.page.wait_for_load_state("networkidle")
+        signed = list(
+            SignOff.objects.filter(person=lab.chief, pitch__title__in=TITLES).values_list("pitch__title", flat=True)
+        )
+        session.page.click(TWICE)
+        expect(session.page.locator("#queue")).to_contain_text("Nothing waits for your signature")
+
+        assert (signed, session.page.evaluate("window.tapped")) == (["Longer chains"], True)
+        assert session.complaints == []
 
 
 def test_a_refused_answer_keeps_the_typed_reason_on_the_screen(visit, lab, rows):
@@ -95,6 +137,7 @@ def test_a_whole_queue_is_decided_by_keys_in_one_sitting(visit, lab, rows):
         session.page.goto("/queue/")
         for title in titles:
             expect(session.page.locator("#item-title")).to_have_text(title)
+            expect(session.page.locator(".is-resting")).to_have_count(0)
             session.page.keyboard.press("a")
         expect(session.page.locator("#queue")).to_contain_text("Nothing waits for your signature")
 

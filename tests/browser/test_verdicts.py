@@ -135,7 +135,7 @@ def test_the_other_answers_have_keys_and_the_help_names_them(visit, lab, rows, k
         expect(session.page.locator(field)).to_be_focused()
         session.page.keyboard.type("1")
         session.page.click(f"text={press}")
-        expect(session.page.locator(".toast-line")).to_contain_text("Longer chains")
+        expect(session.page.locator(".undo")).to_contain_text("Longer chains")
 
         rows.waiting.refresh_from_db()
         assert rows.waiting.state == state
@@ -154,7 +154,7 @@ def test_another_model_is_named_on_the_queue(visit, lab, rows):
         session.page.select_option("#less-model", label="A100")
         session.page.fill("#less-days", "20")
         session.page.click("button:has-text('Sign these terms')")
-        expect(session.page.locator(".toast-line")).to_contain_text("Signed for 4 A100")
+        expect(session.page.locator(".undo")).to_contain_text("Signed for 4 A100")
 
         rows.waiting.refresh_from_db()
         assert (rows.waiting.terms.model.name, rows.waiting.terms.days) == ("A100", 20)

@@ -185,7 +185,31 @@ class TestSigning:
         assert answer.status_code == 200
         assert answer.headers["HX-Push-Url"] == "/queue/"
         assert re.findall(r'id="item-title"[^>]*><a[^>]*>(.*?)</a>', part) == ["Second in line"]
-        assert "Signed: First in line. It waits for the other signatures." in part
+        assert "Signed for 16 H100: First in line. It waits for the other signatures." in part
+
+    def test_the_last_signature_is_told_once_beside_its_undo(self, client, lab, pitch):
+        factories.sign_off(pitch, lab.chief, "chief-scientist")
+        client.force_login(lab.head)
+
+        self._sign(client, pitch, role="research-head", answer="approve")
+        page = client.get(f"/queue/?undo={SignOff.objects.get(person=lab.head).pk}").content.decode()
+
+        assert page.count("Granted: 16 H100 for First in line.") == 1
+        assert "Nobody is told yet." in page
+        assert 'class="toast-line' not in page.split('<template id="toast-template"')[0]
+
+    @pytest.mark.parametrize(("signed", "disabled"), [(False, []), (True, ["disabled"])])
+    def test_who_signs_last_is_not_offered_what_can_only_fail(self, client, lab, pitch, signed, disabled):
+        factories.grant(lab.project, gpus=14)
+        if signed:
+            factories.sign_off(pitch, lab.chief, "chief-scientist")
+        client.force_login(lab.head)
+
+        page = client.get("/queue/").content.decode()
+
+        assert re.findall(r'data-key="a"[^>]* (disabled)', page) == disabled
+        assert ("Yours is the last signature, and 16 do not fit: approve them from" in page) == signed
+        assert re.findall(r'data-key="f"[^>]* (disabled)', page) == []
 
     def test_fewer_open_the_next_round(self, client, lab, pitch):
         client.force_login(lab.head)

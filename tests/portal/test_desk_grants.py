@@ -33,6 +33,7 @@ def grant(lab, three):
 
 def _ask(client, grant, three, **said):
     typed = marks(three, taken=[0]) | {"end": str(grant.public_id), "change-reason": "Others wait."}
+    said = {"kind": "shrink" if said.get("gpus") else "end"} | said
     typed |= {f"change-{name}": value for name, value in said.items()}
     return client.post(reverse("desk_change", args=[grant.public_id]), typed, headers=HTMX)
 
@@ -61,7 +62,18 @@ def test_the_panel_says_who_would_sign_and_writes_nothing(client, lab, three, gr
     assert "To shrink it, this would need: Chief scientist, Research head." in page
     assert "Your signature as Chief scientist is given with it." in page
     assert re.findall(r'name="change-gpus" value="(\d+)"', page) == ["10"]
+    assert re.findall(r'name="change-kind" value="(\w+)"[^>]* checked', page) == ["shrink"]
     assert GrantChange.objects.count() == 0
+
+
+def test_opened_without_a_number_nothing_is_chosen_and_what_it_has_stands_there(client, lab, three, grant):
+    client.force_login(lab.chief)
+
+    page = client.get(reverse("desk_change", args=[grant.public_id]), headers=HTMX).content.decode()
+
+    assert re.findall(r'name="change-gpus" value="(\d+)"', page) == ["16"]
+    assert re.findall(r'name="change-kind" value="(\w+)"', page) == ["shrink", "end"]
+    assert re.findall(r'name="change-kind"[^>]* checked', page) == []
 
 
 def test_asked_there_it_is_signed_by_who_asks_and_the_marks_stay(client, lab, three, grant):
@@ -73,7 +85,7 @@ def test_asked_there_it_is_signed_by_who_asks_and_the_marks_stay(client, lab, th
     assert (change.kind, change.gpus, change.state, change.asked_by) == ("shrink", 8, "asked", lab.chief)
     assert ChangeSignOff.objects.get().role.slug == "chief-scientist"
     assert "Asked. The lead is told; it waits for Research head." in page
-    assert "keeping 8 waits for signatures" in page
+    assert "8 asked, waits for Research head" in page
     assert _taken(page) == 1
     assert re.findall(r'name="end"[^>]* (checked)', page) == ["checked"]
 
@@ -109,7 +121,17 @@ def test_where_the_policy_names_one_role_it_holds_at_once(client, lab, three, gr
     assert 'name="end"' not in page
 
 
-@pytest.mark.parametrize("said", [{"gpus": "16"}, {"gpus": "x"}, {"reason": ""}, {"takes_effect_on": "2020-01-01"}])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"gpus": "16"},
+        {"gpus": "x"},
+        {"kind": "shrink"},
+        {"kind": "", "gpus": "8"},
+        {"reason": ""},
+        {"takes_effect_on": "2020-01-01"},
+    ],
+)
 def test_a_refusal_keeps_what_was_typed_in_its_panel(client, lab, three, grant, said):
     client.force_login(lab.chief)
 
@@ -126,7 +148,7 @@ def test_without_script_it_is_a_page_and_comes_back_to_the_desk(client, lab, thr
     address = reverse("desk_change", args=[grant.public_id])
 
     page = client.get(address).content.decode()
-    answer = client.post(address, {"change-gpus": "8", "change-reason": "Others wait."})
+    answer = client.post(address, {"change-kind": "shrink", "change-gpus": "8", "change-reason": "Others wait."})
 
     assert "<h1>Shrink or end a grant</h1>" in page
     assert (answer.status_code, answer.url) == (302, "/desk/?division=research&model=H100")

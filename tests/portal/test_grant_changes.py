@@ -105,7 +105,12 @@ class TestExtension:
 
 class TestSmaller:
     def test_a_decider_asks_the_lead_objects_and_those_who_sign_read_it(self, page, post, lab, grant):
-        said = {"change-gpus": 8, "change-reason": "The others wait.", "change-takes_effect_on": ""}
+        said = {
+            "change-kind": "shrink",
+            "change-gpus": 8,
+            "change-reason": "The others wait.",
+            "change-takes_effect_on": "",
+        }
         assert post("chief-scientist", path(grant, "change"), **said).status_code == 302
         change = GrantChange.objects.get()
         assert "Object" in page("lead", path(grant)).content.decode()
@@ -113,6 +118,31 @@ class TestSmaller:
         assert answer.status_code == 302
 
         assert "The run ends on Friday." in page("research-head", path(grant)).content.decode()
+
+    @pytest.mark.parametrize(
+        ("kind", "gpus", "told"),
+        [("shrink", "", "Type how many GPUs it keeps."), ("", "8", "This field is required."), ("", "", "required")],
+    )
+    def test_an_empty_number_ends_nothing(self, post, lab, grant, kind, gpus, told):
+        said = {"change-kind": kind, "change-gpus": gpus, "change-reason": "Others wait."}
+        answer = post("chief-scientist", path(grant, "change"), **said)
+
+        assert answer.status_code == 422
+        assert told in answer.content.decode()
+        assert GrantChange.objects.count() == 0
+
+    def test_an_end_is_chosen_and_the_number_that_stood_there_says_nothing(self, page, post, lab, grant):
+        shown = page("chief-scientist", path(grant)).content.decode()
+        said = {
+            "change-kind": "end",
+            "change-gpus": str(grant.gpus),
+            "change-reason": "Over.",
+            "change-takes_effect_on": "",
+        }
+        assert post("chief-scientist", path(grant, "change"), **said).status_code == 302
+
+        assert f'name="change-gpus" value="{grant.gpus}"' in shown
+        assert GrantChange.objects.values_list("kind", "gpus").get() == ("end", None)
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_the_page_costs_the_same_for_any_number_of_changes(
