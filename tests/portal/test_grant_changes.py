@@ -227,7 +227,7 @@ class TestLoans:
 
         assert answer.status_code == 409
         text = answer.content.decode()
-        assert "has 32 H100 to lend" in text
+        assert "does not have 99 H100 to lend" in text
         assert "You start later." in text
 
     def test_strangers_see_none(self, page, lab, grant):
