@@ -16,7 +16,6 @@ from allocations import emergencies, queries, results, rules
 from allocations.days import start_of
 from allocations.grants import site_zone
 from allocations.models import GrantChange, ResultCheck, Role
-from allocations.queries.standing import with_gpus
 from portal.forms import (
     AnswerChangeForm,
     ChangeForm,
@@ -27,7 +26,7 @@ from portal.forms import (
     SignChangeForm,
 )
 from portal.views.acting import INVALID, refused
-from portal.views.grants import page_of
+from portal.views.grants import grant_of, page_of
 from portal.views.pitch_page import page_of as pitch_page
 
 
@@ -38,24 +37,20 @@ def _answer(
     status = refused(request, form, lambda: decide(form.cleaned_data))
     if status is None:
         return redirect("grant", row.public_id)
-    row = row if status == INVALID else _grant(request, row.public_id)
+    row = row if status == INVALID else grant_of(request, row.public_id)
     return render(request, "grants/detail.html", page_of(request, row, **{name: form}), status=status)
-
-
-def _grant(request: HttpRequest, public_id: UUID) -> Any:
-    return get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
 
 
 def _change(request: HttpRequest, public_id: UUID) -> tuple[GrantChange, Any]:
     change = get_object_or_404(GrantChange.objects.select_related("grant__project", "asked_by"), public_id=public_id)
-    return change, _grant(request, change.grant.public_id)
+    return change, grant_of(request, change.grant.public_id)
 
 
 @login_required
 @require_POST
 def grant_extend(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The grant is asked to go on."""
-    row = _grant(request, public_id)
+    row = grant_of(request, public_id)
     rules.require(request.user, "ask_extension", row)
 
     def decide(said: dict[str, Any]) -> str:
@@ -69,7 +64,7 @@ def grant_extend(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def grant_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The grant is to become smaller or to end; others sign it."""
-    row = _grant(request, public_id)
+    row = grant_of(request, public_id)
     rules.require(request.user, "ask_change", row)
 
     def decide(said: dict[str, Any]) -> str:
@@ -130,7 +125,7 @@ def change_withdraw(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def grant_result(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What came of the grant is said."""
-    row = _grant(request, public_id)
+    row = grant_of(request, public_id)
     check = get_object_or_404(ResultCheck.objects.select_related("grant__project", "grant__pitch"), grant=row)
     rules.require(request.user, "answer_result", row)
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from allocations import grants as decisions
 from allocations import queries, rules
 from allocations.errors import BadTerms
-from allocations.models import Grant, Move, Project, ResultCheck
+from allocations.models import Grant, Move, Project
 from allocations.queries.standing import with_gpus
 from portal.changes_shown import changes_of
 from portal.forms import ChangeForm, EndGrantForm, ExtensionForm, ResultForm
@@ -65,8 +65,13 @@ def _at_time(rows: QuerySet[Grant], chosen: str) -> QuerySet[Grant]:
 @require_safe
 def grant(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One grant: what is promised, what is assigned and held, its moves."""
-    row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
-    return render(request, "grants/detail.html", page_of(request, row))
+    return render(request, "grants/detail.html", page_of(request, grant_of(request, public_id)))
+
+
+def grant_of(request: HttpRequest, public_id: UUID) -> Any:
+    """The grant as its page shows it; 404 for who may not see it."""
+    rows = with_gpus(queries.grants_visible_to(request.user)).select_related("result_check__answered_by")
+    return get_object_or_404(rows, public_id=public_id)
 
 
 def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
@@ -89,7 +94,7 @@ def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
         "late_gpu_days": queries.late_gpu_days([row], at=now)[row.pk],
         "idle_case": queries.open_cases().filter(grant=row).first(),
         "ladder": queries.ladders([row.project])[row.project_id],
-        "check": ResultCheck.objects.filter(grant=row).select_related("answered_by").first(),
+        "check": getattr(row, "result_check", None),
         "may_answer_result": rules.can(person, "answer_result", row),
         "may_extend": may_ask and "extend" not in asked and rules.can(person, "ask_extension", row),
         "may_change": may_ask and not is_over and rules.can(person, "ask_change", row),
@@ -106,7 +111,7 @@ def page_of(request: HttpRequest, row: Any, **typed: Any) -> dict[str, Any]:
 @require_POST
 def grant_end(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """The promise ends now, for the reason given."""
-    row = get_object_or_404(with_gpus(queries.grants_visible_to(request.user)), public_id=public_id)
+    row = grant_of(request, public_id)
     rules.require(request.user, "end_grant", row)
     form = EndGrantForm(request.POST)
     status = 422

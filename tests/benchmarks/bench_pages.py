@@ -34,6 +34,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+import portal.asgi  # noqa: F401 - this process works as the web part does
 from allocations.models import Grant, Person, Pitch, Role, SignOff
 from tests.benchmarks import pages_data, pages_history, pages_http
 from tests.benchmarks.pages_data import Lab
