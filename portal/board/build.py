@@ -189,8 +189,9 @@ def told(board: Board, suggestion: Suggestion, before: int) -> Told:
 def _tell(board: Board, budgets: Mapping[int, Budget]) -> None:
     """Each row says in words how it stands."""
     ranks = {row.key: row.rank for row in board.rows}
-    fits = _("fits")
+    fits, said = _("fits"), words()
     for row in board.rows:
+        row.chosen = _chosen(row, said)
         finding = row.finding = board.judgement.findings[row.key]
         row.displaced = numbers_of([ranks[key] for key in finding.displaces])
         row.outcome = fits
@@ -201,6 +202,15 @@ def _tell(board: Board, budgets: Mapping[int, Budget]) -> None:
                 row.outcome += _("; %(n)s fit") % {"n": number(finding.free_gpus)}
         if row.is_elsewhere:
             row.outcome = _("%(model)s: %(outcome)s") % {"model": row.terms.model, "outcome": row.outcome}
+
+
+def _chosen(row: Row, said: Mapping[str, str]) -> str:
+    """The answer that is marked, where the tick alone does not say it."""
+    if row.is_waitlisted:
+        place = row.typed["place"].strip()
+        return said["waits_at"] % {"n": place} if place else said["waits"]
+    is_moved = row.is_taken and not row.is_elsewhere and row.typed["start"] != row.pitch.terms.start_on.isoformat()
+    return said["starts"] % {"day": day_of(row.starts_at)} if is_moved else ""
 
 
 def _summary(rows: Sequence[Row], budget: Budget, judgement: Judgement) -> str:

@@ -50,6 +50,7 @@ class Row:
     record: Standing | None
     past: desk.Past
     finding: Finding = field(default_factory=lambda: Finding(True, 0, 0, 0))
+    chosen: str = ""
     outcome: str = ""
     displaced: str = ""
     refusal: str = ""

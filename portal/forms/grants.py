@@ -32,29 +32,27 @@ class ChangeForm(forms.Form):
     kind = forms.ChoiceField(
         label=_("The grant"),
         choices=[
+            ("", _("Choose …")),
             (GrantChange.Kind.SHRINK.value, _("keeps fewer GPUs")),
             (GrantChange.Kind.END.value, _("ends")),
         ],
-        widget=forms.RadioSelect,
     )
     gpus = forms.IntegerField(
         label=_("GPUs that it keeps"),
-        required=False,
         min_value=1,
         max_value=MOST_GPUS,
+        error_messages={"required": _("Type how many GPUs it keeps.")},
         help_text=_("If it keeps fewer; an end keeps none."),
     )
     takes_effect_on = day_field(_("From the day"), required=False, help_text=_("Empty: with the last signature."))
     reason = reason_field(help_text=_("The lead is told and can answer; those who sign read both."))
 
     def clean(self) -> dict[str, Any]:
-        """A number forgotten is no end."""
+        """An end keeps none, whatever number stands there."""
         said = self.cleaned_data
         if said.get("kind") == GrantChange.Kind.END:
             self.errors.pop("gpus", None)
             said["gpus"] = None
-        elif said.get("gpus") is None and "gpus" not in self.errors:
-            self.add_error("gpus", _("Type how many GPUs it keeps."))
         return said
 
 

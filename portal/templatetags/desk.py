@@ -27,7 +27,8 @@ ROW = (
     '<td class="desk-gpus"><input class="form-control" name="gpus-{}" value="{}" inputmode="numeric"'
     ' aria-labelledby="sg t{}"> <span class="small quiet">{}</span><span class="small quiet">{}</span></td>'
     '<td class="desk-cost">{}{}</td><td class="desk-record small">{}</td>'
-    '<td class="desk-fit small"><span data-desk-outcome>{}</span><span class="quiet" data-desk-displaces{}>{}'
+    '<td class="desk-fit small"><strong data-desk-chosen>{}</strong>'
+    '<span data-desk-outcome>{}</span><span class="quiet" data-desk-displaces{}>{}'
     " <span data-desk-displaced>{}</span></span></td>"
     '<td class="desk-answer">{}{}</td></tr>'
 )
@@ -69,8 +70,8 @@ def _row(row: Any, place: SafeString, base: SafeString, said: dict[str, SafeStri
         ROW, look, key, seen, place, CHECKED if row.is_taken else NONE, key, row.rank, place, place, base, key,
         pitch.title, _about(row), signatures(row), _open(place, said), key, row.typed["gpus"], place, _terms(row),
         _length(row), gpu_hours(row.gpu_hours),
-        cost, _record(row), row.outcome, NONE if row.displaced else HIDDEN, said["displaces"], row.displaced,
-        _answer(row, key, seen, place, said), _refusal(row, said),
+        cost, _record(row), row.chosen, row.outcome, NONE if row.displaced else HIDDEN, said["displaces"],
+        row.displaced, _answer(row, key, seen, place, said), _refusal(row, said),
     )  # fmt: skip
 
 

@@ -55,6 +55,9 @@ def test_other_days_another_model_and_the_waitlist_by_keyboard(visit, lab, five)
         page.keyboard.type("1")
         page.keyboard.press("Enter")
         expect(page.locator("[data-desk-sign]")).to_have_text("You approve 2 and decline 0. 1 for the waitlist.")
+        chosen = [f"from {later.day} {later:%b}", "", "waitlist, rank 1", "", ""]
+        expect(page.locator("[data-desk-chosen]")).to_have_text(chosen)
+        expect(page.locator("[data-desk-outcome]").nth(2)).to_be_hidden()
         _decide(page)
         expect(page.locator(".desk-outcome:not(.is-refused)")).to_have_count(3)
 

@@ -108,7 +108,7 @@ def test_the_whole_job_from_the_pitch_to_gpus_that_a_reading_proves(visit, lab, 
         sign(session.page, "It waits for the other signatures.")
     with visit() as session:
         log_in(session.page, "chief-scientist")
-        sign(session.page, "Granted: 16 H100 for ")
+        sign(session.page, "Granted: 16 NVIDIA H100 for ")
     with visit(lab.pitcher) as pitcher, visit() as ops:
         promised = stands(pitcher.page, address)
         log_in(ops.page, "ops")

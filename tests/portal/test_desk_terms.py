@@ -51,6 +51,17 @@ class TestOtherTerms:
         assert (signed.start_on.isoformat(), signed.days, signed.gpus, signed.round) == (_day(20), 7, 8, 2)
         assert said(page)[2][1].startswith("Signed for 8 H100, 7 days from ")
 
+    def test_the_row_says_which_answer_is_marked(self, client, lab, three):
+        client.force_login(lab.chief)
+        day = timezone.now().date() + timedelta(days=20)
+        typed = marks(three, taken=[0, 2]) | _typed(three, 2, start=_day(20))
+        typed |= _typed(three, 1, waitlist=True, place="2")
+
+        page = client.post("/desk/try/", typed).content.decode()
+
+        chosen = re.findall(r"<strong data-desk-chosen>(.*?)</strong>", page)
+        assert chosen == ["", "waitlist, rank 2", f"from {day.day} {day:%b}"]
+
     def test_another_model_that_the_pitch_names_leaves_this_budget_and_is_judged_in_its_own(self, client, lab, three):
         a100 = factories.model("A100")
         PitchAlternative.objects.create(pitch=three[2], model=a100, gpus=9)

@@ -111,6 +111,17 @@
     return finding.free >= ask.least ? short + say("some", { n: number(finding.free) }) : short;
   }
 
+  // the answer that is marked, where the tick alone does not say it
+  function chosenOf(row, ask, isTaken) {
+    if (isOn(row, "waitlist")) {
+      const place = part(row, "place").value.trim();
+      return place ? say("waits_at", { n: place }) : data.words.waits;
+    }
+    const start = part(row, "start")?.value;
+    const isMoved = isTaken && ask.outcome === undefined && start && start !== ask.start;
+    return isMoved ? say("starts", { day: data.days[ask.first] }) : "";
+  }
+
   function numbersOf(keys, ranks) {
     const named = keys.slice(0, NAMED_ROWS).map((key) => `#${ranks.get(key)}`).join(", ");
     const more = keys.length - NAMED_ROWS;
@@ -123,6 +134,7 @@
     row.classList.toggle("is-taken", taken.has(ask.key));
     row.classList.toggle("is-declined", isOn(row, "decline"));
     row.classList.toggle("is-waitlisted", isOn(row, "waitlist"));
+    row.querySelector("[data-desk-chosen]").textContent = chosenOf(row, ask, taken.has(ask.key));
     row.querySelector("[data-desk-outcome]").textContent = outcomeOf(ask, finding);
     row.querySelector("[data-desk-displaced]").textContent = numbersOf(finding.displaces, ranks);
     row.querySelector("[data-desk-displaces]").hidden = finding.displaces.length === 0;
