@@ -76,16 +76,16 @@ def lock_nodes(node_ids: Iterable[int]) -> dict[int, NodeState]:
 
 
 def known_gpus(node_ids: Sequence[int]) -> list[KnownGpu]:
-    """The GPUs of these nodes that are not retired."""
+    """The GPUs of these nodes that are not retired, in the order in which the trail tells of them."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN + "gpu.node_id = ANY(%s) AND gpu.retired_at IS NULL", [list(node_ids)])
+        cursor.execute(KNOWN + "gpu.node_id = ANY(%s) AND gpu.retired_at IS NULL ORDER BY gpu.id", [list(node_ids)])
         return [KnownGpu._make(row) for row in cursor.fetchall()]
 
 
 def gpus_named(uuids: Sequence[str]) -> list[KnownGpu]:
     """The GPUs that have these UUIDs, wherever they are, retired ones too."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN + "gpu.uuid = ANY(%s)", [list(uuids)])
+        cursor.execute(KNOWN + "gpu.uuid = ANY(%s) ORDER BY gpu.id", [list(uuids)])
         return [KnownGpu._make(row) for row in cursor.fetchall()]
 
 

@@ -19,7 +19,7 @@ def test_a_split_shows_its_debt_while_it_is_typed_and_holds_after_both_signed(vi
         session.page.fill("[name=p-all-research]", "20")
         expect(session.page.locator("#preview")).to_contain_text("Research stands 3 H100 over its share.")
         session.page.fill("[name=p-all-research]", "90")
-        expect(session.page.locator("#preview")).to_contain_text("more than 100 together")
+        expect(session.page.locator("#preview")).to_contain_text("more than 100 % together")
         session.page.fill("[name=p-all-research]", "50")
         expect(session.page.locator("#preview")).to_contain_text("Nobody stands over the share.")
         session.page.fill("#split-form [name=reason]", "Spring.")
