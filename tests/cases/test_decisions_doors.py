@@ -20,8 +20,9 @@ pytestmark = pytest.mark.django_db
 
 KINDS = {True: {"content_type": "application/json"}, False: {}}
 REFUSED = {401, 403, 404, 405}
-# For whoever comes: does it live, the way in, the way out, and two that only name another address.
-OPEN = {"/healthz", "/login/", "/logout/", "/api/", "/api/auth/login/", "/admin/password_change/"}
+# For whoever comes: does it live, the way in, the way out, where a node's agent joins by a one-time code, and two that
+# only name another address.
+OPEN = {"/healthz", "/login/", "/logout/", "/api/", "/api/auth/login/", "/api/enrol/", "/admin/password_change/"}
 # The fleet and how it is shared are for everybody with a login.
 EVERYBODYS = {"/nodes/", "/api/nodes/", "/api/gpus/", "/api/models/", "/api/splits/", "/api/exceptions/"}
 

@@ -53,7 +53,7 @@ def test_one_card_of_eight_that_falls_off_leaves_seven_and_comes_back(lab, clien
 
     assert offered() == [uuid for uuid in CARDS if uuid != CARDS[slot]]
     page = page_of(client, lab.ops, "fleet").context
-    assert {kind.value: count for kind, _label, count in page["kinds"]} == {"lost": 1, "free": 7}
+    assert {kind.value: count for kind, _label, count in page["others"]} == {"lost": 1, "free": 7}
 
     offers = []
     for seconds in (20, 30, 40):

@@ -84,7 +84,7 @@ def test_a_number_of_the_fleet_opens_to_exactly_these(lab, client, noon, busy):
         factories.reading(card, lab.project.slug if number < busy else "", util_pct=80.0 if number < busy else 0.0)
     readings_age(cards[-3:], noon - DAY)
     page = page_of(client, lab.stranger, "fleet")
-    counts = {kind.value: count for kind, _label, count in page.context["kinds"]}
+    counts = {kind.value: count for kind, _label, count in [*page.context["busy"], *page.context["others"]]}
 
     opened = {kind: _rows(client, doing=kind) for kind in counts}
 
