@@ -12,7 +12,7 @@ from allocations import queries
 from allocations.locks import lock_row, one_at_a_time
 from allocations.models import IdleCase, Notice, OutboxMessage
 from allocations.notify import page, tell
-from allocations.queries.idle import IdleGrant, IdleUnit
+from allocations.queries.idle import IdleGrant, IdleUnit, Ladder
 from inventory import trail
 from inventory.activity import Exemption, counts_since
 from inventory.models import Event
@@ -35,7 +35,7 @@ def tend() -> None:
     opened = set()
     for case in queries.open_cases().order_by("pk"):
         opened.add(case.grant_id)
-        _follow(case, seen.get(case.grant_id), asked.get(case.grant_id), now)
+        _follow(case, seen.get(case.grant_id), asked.get(case.grant_id), ladders.get(case.grant.project_id), now)
     for pk in asked.keys() - opened:
         if now - asked[pk] >= ladders[seen[pk].grant.project_id].warn_after:
             _open(seen[pk], now)
@@ -69,13 +69,15 @@ def _open(each: IdleGrant, now: datetime) -> None:
 
 
 @one_at_a_time
-def _follow(case: IdleCase, seen: IdleGrant | None, counts_from: datetime | None, now: datetime) -> None:
+def _follow(
+    case: IdleCase, seen: IdleGrant | None, counts_from: datetime | None, ladder: Ladder | None, now: datetime
+) -> None:
     lock_row(case)
     if case.state == State.ENDED:
         return None
     if case.state == State.KEPT and case.kept_until and case.kept_until <= now:
         return _end(case, "kept_over", now)
-    if seen is None:
+    if seen is None or ladder is None:
         return _end(case, "gone", now)
     if not seen.idle:
         # Unknown is not active: what nobody can see now is asked about when it can be seen again.
@@ -87,11 +89,10 @@ def _follow(case: IdleCase, seen: IdleGrant | None, counts_from: datetime | None
     if counts_from > case.warned_at:
         # All of them have worked, or nothing was known for a while: the clock begins anew.
         return _end(case, "active", now)
-    return _climb(case, seen, counts_from, now)
+    return _climb(case, seen, counts_from, ladder, now)
 
 
-def _climb(case: IdleCase, seen: IdleGrant, counts_from: datetime, now: datetime) -> None:
-    ladder = queries.ladders([case.grant.project])[case.grant.project_id]
+def _climb(case: IdleCase, seen: IdleGrant, counts_from: datetime, ladder: Ladder, now: datetime) -> None:
     case.gpus, case.idle_since, case.evidence = len(seen.idle), _since(seen.idle), _evidence(seen.idle)
     case.save(update_fields=["gpus", "idle_since", "evidence"])
     idle, step = now - counts_from, ladder.again_after - ladder.warn_after

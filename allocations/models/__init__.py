@@ -26,9 +26,10 @@ from allocations.models.people import (
     RoleHolder,
     signed_name,
 )
-from allocations.models.pitches import ConflictOfInterest, Pitch, PitchRole, Recusal, SignOff
+from allocations.models.pitches import Pitch, PitchRole
 from allocations.models.plans import Assignment, Holding, Move, Plan, PlanStep, Target
 from allocations.models.policies import Policy, PolicyRole
+from allocations.models.sign_offs import ConflictOfInterest, Recusal, SignOff
 from allocations.models.sittings import HeadCount, Holiday, LastLook, Scenario
 from allocations.models.splits import Share, Split, SplitLine, SplitSignature, SplitWeight
 

@@ -15,7 +15,6 @@ from portal.forms.fields import LONGEST_REASON, DayInput
 
 LABEL, QUESTION = "label_", "question_"
 LABEL_WORDS = {"site": _("Site"), "storage": _("Storage"), "network": _("Network"), "driver": _("Driver")}
-LABEL_HELP = _("Only on nodes that have it.")
 
 
 class AnswerField(forms.CharField):

@@ -1,5 +1,6 @@
 """Plans: proposed for a need, a release or a repair, looked at, committed, undone."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.contrib import messages
@@ -37,12 +38,7 @@ def plan(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def plan_propose(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A plan for the need stands beside it; where there is none to make, the page says why."""
     grant = get_object_or_404(Grant, public_id=public_id)
-    try:
-        return _look_at(plans.propose_plan(grant=grant, by=request.user))
-    except NotAllowed:
-        raise
-    except AllocationsError as error:
-        return board(request, refused=problem_of(error))
+    return _proposed(request, lambda: plans.propose_plan(grant=grant, by=request.user))
 
 
 @login_required
@@ -50,36 +46,21 @@ def plan_propose(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def release_propose(request: HttpRequest, slug: str) -> HttpResponse:
     """A plan that takes back what the project has no right to any more."""
     project = get_object_or_404(Project, slug=slug)
-    try:
-        return _look_at(plans.propose_release(project=project, by=request.user))
-    except NotAllowed:
-        raise
-    except AllocationsError as error:
-        return board(request, refused=problem_of(error))
+    return _proposed(request, lambda: plans.propose_release(project=project, by=request.user))
 
 
 @login_required
 @require_POST
 def repair_propose(request: HttpRequest) -> HttpResponse:
     """A plan that puts drift and failed moves right."""
-    try:
-        return _look_at(plans.propose_repair(by=request.user))
-    except NotAllowed:
-        raise
-    except AllocationsError as error:
-        return board(request, refused=problem_of(error))
+    return _proposed(request, lambda: plans.propose_repair(by=request.user))
 
 
 @login_required
 @require_POST
 def adoption_propose(request: HttpRequest) -> HttpResponse:
     """A plan that accepts what nodes show."""
-    try:
-        return _look_at(plans.propose_adoption(by=request.user))
-    except NotAllowed:
-        raise
-    except AllocationsError as error:
-        return board(request, refused=problem_of(error))
+    return _proposed(request, lambda: plans.propose_adoption(by=request.user))
 
 
 @login_required
@@ -121,6 +102,16 @@ def plan_commit(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def _plan(public_id: UUID) -> Plan:
     related = ("grant__project", "grant__model", "proposed_by", "committed_by", "inverse_of", "parent", "survey")
     return get_object_or_404(Plan.objects.select_related(*related), public_id=public_id)
+
+
+def _proposed(request: HttpRequest, propose: Callable[[], Plan]) -> HttpResponse:
+    """The plan that was proposed, or the desk with the reason why there is none."""
+    try:
+        return _look_at(propose())
+    except NotAllowed:
+        raise
+    except AllocationsError as error:
+        return board(request, refused=problem_of(error))
 
 
 def _look_at(row: Plan) -> HttpResponse:
